@@ -3,6 +3,7 @@
 rasterio (scenes.py)."""
 
 import contextlib
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,34 +39,44 @@ class _Raster:
         if labels.count != 1:
             raise Unreadable(f"{mask} has {labels.count} bands, and a raster of labels has one")
         if (labels.width, labels.height) == (image.width, image.height) and (
-                not (image.crs and labels.crs) or image.crs == labels.crs and _are_near(image.transform, labels.transform)):
+                not (image.crs and labels.crs) or image.crs == labels.crs and _are_near(image.transform, labels.transform, image.width, image.height)):
             return labels
         if not (image.crs and labels.crs):
             raise Unreadable(f"{mask} has {labels.width} x {labels.height} pixels, the image {image.width} x {image.height}, and not both say where on earth they lie")
         from rasterio.enums import Resampling
         from rasterio.vrt import WarpedVRT
-        return ends.enter_context(WarpedVRT(labels, crs=image.crs, transform=image.transform, width=image.width, height=image.height, resampling=Resampling.nearest))
+        return ends.enter_context(WarpedVRT(labels, crs=image.crs, transform=image.transform, width=image.width, height=image.height,
+                                            resampling=Resampling.nearest, add_alpha=labels.nodata is None))
 
-    def read(self, opened, bands, x, y, side, fill):
-        """[bands, side, side], with `fill` beyond the raster."""
-        import numpy as np
+    def read(self, opened, bands, x, y, side):
+        """[bands, side, side], or less where the raster ends."""
         from rasterio.windows import Window
         width, height = min(side, opened.width - x), min(side, opened.height - y)
         if width <= 0 or height <= 0:
             raise Unreadable(f"it has {opened.width} x {opened.height} pixels")
         with self._reader.bounded():
-            pixels = opened.read(bands, window=Window(x, y, width, height))
-        if (height, width) == (side, side):
-            return pixels
-        made = np.full((len(bands), side, side), fill, pixels.dtype)
-        made[:, :height, :width] = pixels
-        return made
+            return opened.read(bands, window=Window(x, y, width, height))
 
 
-def _are_near(one, other):
-    """Do they put pixels at the same places?"""
-    across = ~one * other
-    return all(abs(have - want) < _NEAR for have, want in zip(across[:6], (1, 0, 0, 0, 1, 0)))
+def _filled(pixels, side, fill):
+    """[bands, side, side], with `fill` beyond the raster, or 0 where its type has no such number."""
+    import numpy as np
+    if pixels.shape[1:] == (side, side):
+        return pixels
+    with np.errstate(invalid="ignore"):
+        number = np.float64(fill).astype(pixels.dtype)
+    made = np.full((len(pixels), side, side), number if number == fill or number != number else 0, pixels.dtype)
+    made[:, :pixels.shape[1], :pixels.shape[2]] = pixels
+    return made
+
+
+def _are_near(one, other, width, height):
+    """Do they put the corners at the same places?"""
+    def corner(transform, x, y):
+        a, b, c, d, e, f = transform[:6]
+        return a * x + b * y + c, d * x + e * y + f
+    least = _NEAR * min(math.hypot(one[0], one[3]), math.hypot(one[1], one[4]))
+    return all(abs(have - want) < least for place in ((0, 0), (width, 0), (0, height)) for have, want in zip(corner(one, *place), corner(other, *place)))
 
 
 class RasterioReader(Reader):
@@ -131,7 +142,7 @@ class RasterioReader(Reader):
         image = opened.image
         bands = [each + 1 for each in self.bands] if self.bands is not None else [*image.indexes]
         nothing = self.nodata if self.nodata is not None else image.nodata
-        sample = {"image": opened.read(image, bands, x, y, size, 0 if nothing is None else nothing)}
+        sample = {"image": _filled(opened.read(image, bands, x, y, size), size, 0 if nothing is None else nothing)}
         if opened.mask is not None:
             sample["mask"] = self._labels(opened, x, y, size)
         return sample
@@ -139,17 +150,18 @@ class RasterioReader(Reader):
     def _labels(self, opened, x, y, size):
         """Of whole numbers; what is no data of the labels' raster stays if it is a label."""
         import numpy as np
-        nothing = opened.mask.nodata
-        is_label = nothing is not None and 0 <= nothing <= _MOST_LABEL and nothing == int(nothing)
-        labels = opened.read(opened.mask, [1], x, y, size, self.fill if nothing is None else nothing)[0]
-        if nothing is not None and not is_label:
-            labels = np.where(self._is_nothing(labels, nothing), np.array(self.fill, labels.dtype), labels)
-        if labels.dtype.kind == "f":
-            whole_ones = np.nan_to_num(labels).astype(np.int64)
-            if not np.array_equal(whole_ones, labels):
-                raise Unreadable("its labels are not whole numbers")
-            labels = whole_ones
-        return labels
+        nothing, fill = opened.mask.nodata, self.fill
+        labels, *alpha = opened.read(opened.mask, [*opened.mask.indexes], x, y, size)       # alpha: of a warp, where it has labels
+        there = np.ones(labels.shape, bool) if not alpha else alpha[0] != 0
+        if nothing is not None and 0 <= nothing <= _MOST_LABEL and nothing == int(nothing):
+            fill = int(nothing)
+        elif nothing is not None:
+            there = ~self._is_nothing(labels, nothing)
+        whole_ones = np.where(there, labels, 0).astype(np.int64)
+        if not np.array_equal(whole_ones[there], labels[there]):
+            raise Unreadable("its labels are not whole numbers")
+        whole_ones[~there] = fill
+        return _filled(whole_ones[None], size, fill)[0]
 
     def example(self, size):
         import numpy as np

@@ -458,10 +458,11 @@ class Rasters(ScenesCase):
             crs, transform, shape = image.crs, image.transform, image.shape
         for path in paths:
             with rasterio.open(path) as raster:
-                want = np.full(shape, raster.nodata or 0, np.uint8)
+                want = np.full(shape, 255, np.uint8)
                 reproject(raster.read(1), want, src_transform=raster.transform, src_crs=raster.crs, dst_transform=transform, dst_crs=crs, resampling=Resampling.nearest,
-                          src_nodata=raster.nodata, dst_nodata=raster.nodata)
-            data, masks = self.labels_read(path)
+                          src_nodata=raster.nodata, dst_nodata=255, init_dest_nodata=True)
+            self.assertIn(255, want)
+            data, masks = self.labels_read(path, mask=oa.Mask(fill=255))
             for row, mask in zip(data.windows, masks):
                 np.testing.assert_array_equal(mask, self.cut([want[None]], row)[0])
 
@@ -516,6 +517,8 @@ class Rasters(ScenesCase):
         want[:, :30, :50] = self.pixels[0][:, :30, :50]
         self.assertEqual(len(data), 1)
         np.testing.assert_array_equal(sample["image"], want)
+        odd = samples.write_raster(self.work / "odd.tif", self.pixels[0][:, :30, :50].astype(np.float32), nodata=float("nan"))
+        self.assertTrue(np.isnan(oa.from_rasters(odd, size=SIZE).dataset[0]["image"][:, 30:]).all())
         self.assertTrue((sample["mask"][30:] == 255).all() and (sample["mask"][:30, :50] == self.of[0][0, :30, :50]).all())
 
     def test_windows_are_drawn(self):
