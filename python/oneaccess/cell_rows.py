@@ -98,7 +98,8 @@ class CellRows(PerProcess):
             self.files.append((path, stamps_of(path, parts)))
             store = Store(path, layer)
             try:
-                known.append((path, self._genes_of(store, var)))
+                names = self._genes_of(store, var)
+                known.append((path, next((before for _, before in known[-1:] if before == names), names)))
                 self._codes.append({name: self._look(store, name) for name in columns})
                 rows = min(store.in_a_row(_BLOCK), max(_MOST_ROWS, store.data.chunks[0] if store.indptr is None and store.data.chunks else 0))
                 counts.append(store.count)
