@@ -2,7 +2,7 @@
 
 /*
  * Records from anywhere, in memory that ends where they do: as fields, ragged ones, too, and as a picture
- * that goes through a pipeline, alone and with fields, masks and further pictures beside it. The first byte of the input is left out of the record, so that its begin is not aligned either.
+ * that goes through a pipeline, alone and with fields, masks, further pictures and files of other media beside it. The first byte of the input is left out of the record, so that its begin is not aligned either.
  */
 
 #include <math.h>
@@ -47,6 +47,10 @@ static const char *const fuzz_spec[] = {
     "{\"op\":\"normalize\",\"mean\":0,\"std\":2,\"of\":[\"b\"]},{\"op\":\"view\",\"names\":[\"c\"]}"
     ","
     "{\"op\":\"random_crop\",\"size\":2}]",
+    "[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[1],[1]],\"kinds\":[10,10],"
+    "\"names\":[\"a\",\"b\"]},{\"op\":\"center_crop\",\"size\":4},{\"op\":\"view\",\"names\":"
+    "[\"a\"]},{\"op\":\"cloud\",\"points\":8},{\"op\":\"view\",\"names\":[\"b\"]},"
+    "{\"op\":\"volume\"},{\"op\":\"random_crop_3d\",\"size\":3}]",
 };
 #define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)
 
