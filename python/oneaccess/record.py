@@ -4,6 +4,7 @@
 import io
 import struct
 import sys
+from collections.abc import Collection
 
 from . import flat
 from .errors import DatasetError, TransformError
@@ -277,7 +278,8 @@ def _has_label(made):
     return len(made) > 1 and made[1][0] == I64 and made[1][1].ndim == 0 and made[1][2] == DENSE
 
 
-def describe(sample, pictures: bool, ragged: dict[str, int] | None = None, exact: bool = False, masks: dict | None = None, sides=()) -> dict:
+def describe(sample, pictures: bool, ragged: dict[str, int] | None = None, exact: bool = False, masks: dict | None = None,
+             sides: Collection[str] = ()) -> dict:
     """What all samples are to be like. places: which fields of a batch theirs are. sides: names of views that decode the field of that name."""
     ragged = ragged or {}
     masks = {**(masks or {}), **{name: SIDE for name in flat.parts(sample)[1][1:] if pictures and name in sides}}
