@@ -311,7 +311,7 @@ class AudioTest(PoolCase):
             found = {number: (np.array(waves), int(label), int(length)) for batch in loader for number, waves, label, length in zip(batch.ids, *batch)}
         self.check(found, self.files, self.labels)
         boxes = oa.wrap([{"sound": self.files[0].read_bytes(), "boxes": np.zeros((1, 4), np.float32)}], random=False, ragged={"boxes": 2}, boxes="boxes")
-        with self.assertRaisesRegex(oa.Error, "kinds .* give of each of fields, as record has them"):
+        with self.assertRaisesRegex(oa.Error, "what follows a picture is beside one alone"):
             oa.Loader(boxes, self.eval, socket=self.socket)
 
     def test_manifests(self):
