@@ -96,7 +96,7 @@ static int pipeline_run_clouds(struct pipeline_run *run, uint32_t who,
 		return r;
 	draw_init(&draw, key);
 	draw_seq(&draw, 0, &seq);
-	cloud_choose(cloud->pick, cloud->points, &seq, &points);
+	r = cloud_take(run->clouds->room, &seq, &points, ret_error);
 	for (unsigned v = 0; r == 0 && v < run->n; v++)
 		if (who >> v & 1)
 			r = pipeline_run_cloud(run, v, &points, input, key, &out[v], ret_error);

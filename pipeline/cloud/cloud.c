@@ -34,8 +34,25 @@ static void cloud_read_properties(const struct op_list *ops, struct cloud *ret)
 	}
 }
 
+static const char *cloud_check_surface(const struct op *op, const struct cloud *cloud)
+{
+	const bool is_plain = cloud->channels == 3 && cloud->normals == 0;
+
+	if (!is_plain && (cloud->channels != 6 || cloud->normals != 3))
+		return "a point of a surface is x, y and z; or give 6 channels and normals 3";
+	if (op->value[OP_CLOUD_PROPERTIES].count > 0 && cloud->n_properties != 3)
+		return "of a mesh's vertices three properties are taken: x, y and z";
+	if (cloud->raw)
+		return "a file of raw_columns has no faces; leave surface out";
+	return cloud->pick == CLOUD_FIRST
+		   ? "a surface has no first points; give pick random or even"
+		   : NULL;
+}
+
 static const char *cloud_check(const struct op *op, const struct cloud *cloud)
 {
+	if (cloud->surface)
+		return cloud_check_surface(op, cloud);
 	if (cloud->channels < 3 ||
 	    (cloud->n_properties > 0 && cloud->n_properties != cloud->channels))
 		return "properties are one for each of channels, 3 to 32, of which the first are "
@@ -70,6 +87,8 @@ static void cloud_set(const struct op_list *ops, struct cloud *ret)
 		ret->raw = (unsigned)op_number(op, OP_CLOUD_RAW_COLUMNS, 0);
 	if (!op_is_null(op, OP_CLOUD_NORMALS))
 		ret->normals = (unsigned)op_number(op, OP_CLOUD_NORMALS, 0);
+	ret->surface = op_number(op, OP_CLOUD_SURFACE, 0) != 0;
+	ret->read = ret->surface ? 3 : ret->channels;
 }
 
 /* ---- ops behind it ---- */

@@ -23,7 +23,10 @@ struct cloud {
 	uint32_t points; /* the most that are taken of a file */
 	uint32_t most;   /* that come out, behind the ops */
 	unsigned channels;
-	unsigned raw;     /* columns of a file that is nothing but float32; 0: such are refused */
+	unsigned raw; /* columns of a file that is nothing but float32; 0: such are refused */
+	unsigned
+	    read;     /* numbers of each point that are taken of a file: channels, or of a mesh 3 */
+	bool surface; /* points are drawn on faces */
 	unsigned normals; /* the channel where a normal's x is; 0: there are none */
 	unsigned end;     /* ops from number 1 up to this one are on its points */
 	enum cloud_pick pick;
@@ -107,4 +110,8 @@ void cloud_room_free(struct cloud_room *room);
 int cloud_read(const struct cloud *cloud, struct cloud_room *room,
 	       void (*watch)(void *arg, uint32_t points, uint32_t channels), void *watch_arg,
 	       const void *data, size_t size, struct cloud_part *ret,
+	       struct pipeline_error *ret_error);
+/* Those that the pipeline begins with: a part of the read ones, or drawn on the faces between them; in the room, too. 0, or
+ * PIPELINE_E_BAD with *ret_error. */
+int cloud_take(struct cloud_room *room, struct philox_seq *seq, struct cloud_part *part,
 	       struct pipeline_error *ret_error);

@@ -264,4 +264,4 @@ static int pcd_open(const struct cloud_source *source, struct cloud_file *ret,
 	return r ? r : pcd_set_columns(&pcd, row, are_columns, ret, ret_error);
 }
 
-const struct cloud_format cloud_pcd = {"PCD", pcd_probe, pcd_open};
+const struct cloud_format cloud_pcd = {"PCD", pcd_probe, pcd_open, NULL};

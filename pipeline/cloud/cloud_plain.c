@@ -50,7 +50,7 @@ static int cloud_npy_open(const struct cloud_source *source, struct cloud_file *
 			   cloud_npy_dtypes[file.number], ret, ret_error);
 }
 
-const struct cloud_format cloud_npy = {"NPY", cloud_npy_probe, cloud_npy_open};
+const struct cloud_format cloud_npy = {"NPY", cloud_npy_probe, cloud_npy_open, NULL};
 
 /* ---- nothing but numbers ---- */
 
@@ -75,4 +75,4 @@ static int cloud_raw_open(const struct cloud_source *source, struct cloud_file *
 			   ret_error);
 }
 
-const struct cloud_format cloud_raw = {"raw", cloud_raw_probe, cloud_raw_open};
+const struct cloud_format cloud_raw = {"raw", cloud_raw_probe, cloud_raw_open, NULL};

@@ -19,7 +19,7 @@ struct ply_property {
 };
 
 struct ply_element {
-	bool is_vertex;
+	bool is_vertex, is_face;
 	uint64_t rows;
 	unsigned n;
 	struct ply_property property[CLOUD_MOST_COLUMNS];
@@ -126,6 +126,7 @@ static bool ply_begin_element(struct ply_element *element, const char *text)
 	    !cloud_whole(rows, UINT32_MAX, &element->rows))
 		return false;
 	element->is_vertex = strcmp(name, "vertex") == 0;
+	element->is_face = strcmp(name, "face") == 0;
 	return true;
 }
 
@@ -226,4 +227,89 @@ static int ply_open(const struct cloud_source *source, struct cloud_file *ret,
 	return ply_bad(ret_error, "32 elements before the vertices");
 }
 
-const struct cloud_format cloud_ply = {"PLY", ply_probe, ply_open};
+/* ---- faces ---- */
+
+static bool ply_is_corners(const struct ply_property *property)
+{
+	return property->count && (strcmp(property->name, "vertex_indices") == 0 ||
+				   strcmp(property->name, "vertex_index") == 0);
+}
+
+/* The next word of a line of text; UINT64_MAX: one that is no whole number, or none below 2^32. */
+static bool ply_word(struct ply *ply, uint64_t *ret)
+{
+	char word[24];
+	size_t n = 0;
+
+	while (ply->at < ply->end && (*ply->at == ' ' || *ply->at == '\t'))
+		ply->at++;
+	for (; ply->at<ply->end && * ply->at> ' ' && n < sizeof(word) - 1; ply->at++)
+		word[n++] = (char)*ply->at;
+	word[n] = '\0';
+	if (!cloud_whole(word, UINT32_MAX, ret))
+		*ret = UINT64_MAX;
+	return n > 0;
+}
+
+/* The next value: as a whole number, or UINT64_MAX. */
+static bool ply_take(struct ply *ply, enum pipeline_dtype dtype, uint64_t *ret)
+{
+	const size_t bytes = decode_numbers_bytes(dtype);
+
+	if (ply->coding == PLY_TEXT)
+		return ply_word(ply, ret);
+	if ((size_t)(ply->end - ply->at) < bytes)
+		return false;
+	if (!ply_count(ply, dtype, ret))
+		*ret = UINT64_MAX;
+	ply->at += bytes;
+	return true;
+}
+
+static int ply_face(struct ply *ply, uint64_t points, struct cloud_mesh *mesh,
+		    struct pipeline_error *ret_error)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < ply->element.n; i++) {
+		const struct ply_property *property = &ply->element.property[i];
+		struct cloud_face face = {.n = 0};
+		uint64_t count = 1, number;
+
+		if (property->count && !ply_take(ply, property->count, &count))
+			return ply_bad(ret_error, "the file is cut off");
+		for (; r == 0 && count > 0; count--) {
+			if (!ply_take(ply, property->dtype, &number))
+				return ply_bad(ret_error, "the file is cut off");
+			if (ply_is_corners(property))
+				r = cloud_mesh_add(mesh, &face, number, points, ret_error);
+		}
+	}
+	if (ply->coding == PLY_TEXT)
+		ply->at = cloud_skip_line(ply->at, ply->end);
+	return r;
+}
+
+static int ply_faces(const struct cloud_source *source, const struct cloud_file *file,
+		     struct cloud_mesh *mesh, struct pipeline_error *ret_error)
+{
+	struct ply ply = {.end = source->data + source->size};
+	int r = 0;
+
+	for (unsigned number = 0; number < PLY_MOST_ELEMENTS; number++) {
+		if (ply_read_head(&ply, source, number, ret_error) != 0)
+			return ply_bad(ret_error, "no element face");
+		if (ply.element.is_face)
+			break;
+		if (!ply_skip_element(&ply))
+			return ply_bad(ret_error, "the file is cut off");
+	}
+	if (!ply.element.is_face || ply.element.n == 0)
+		return ply_bad(ret_error, "no element face");
+	for (uint64_t row = 0; r == 0 && row < ply.element.rows; row++)
+		r = ply.at == ply.end ? ply_bad(ret_error, "the file is cut off")
+				      : ply_face(&ply, file->points, mesh, ret_error);
+	return r;
+}
+
+const struct cloud_format cloud_ply = {"PLY", ply_probe, ply_open, ply_faces};

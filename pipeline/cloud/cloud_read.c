@@ -16,11 +16,13 @@ struct cloud_room {
 	float *at;   /* owned */
 	size_t size; /* numbers that it has room for */
 	struct picture_buffer unpacked;
+	struct cloud_mesh mesh;
+	float *drawn; /* owned; on the mesh */
 };
 
 /* The first that knows the bytes; the last one takes any. */
-static const struct cloud_format *const cloud_formats[] = {&cloud_ply, &cloud_pcd, &cloud_npy,
-							   &cloud_text, &cloud_raw};
+static const struct cloud_format *const cloud_formats[] = {
+    &cloud_ply, &cloud_pcd, &cloud_npy, &cloud_off, &cloud_obj, &cloud_text, &cloud_raw};
 
 int cloud_room_new(struct cloud_room **ret)
 {
@@ -33,6 +35,8 @@ void cloud_room_free(struct cloud_room *room)
 	if (!room)
 		return;
 	free(room->at);
+	free(room->drawn);
+	cloud_mesh_fini(&room->mesh);
 	picture_buffer_fini(&room->unpacked);
 	free(room);
 }
@@ -86,14 +90,14 @@ static int cloud_find_all(const struct cloud *cloud, const struct cloud_file *fi
 {
 	int r = 0;
 
-	for (unsigned c = 0; r == 0 && c < cloud->channels; c++) {
+	for (unsigned c = 0; r == 0 && c < cloud->read; c++) {
 		ret[c] = c;
 		if (cloud->n_properties > 0)
 			r = cloud_find(file, cloud->property[c], &ret[c], ret_error);
 		else if (c >= file->columns)
 			r = decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
 					"a point has %u numbers, not %u", file->columns,
-					cloud->channels);
+					cloud->read);
 	}
 	return r;
 }
@@ -154,15 +158,30 @@ static bool cloud_is_somewhere(void *arg, const float *point)
 
 /* ---- all of it ---- */
 
+static int cloud_read_faces(const struct cloud_format *format, const struct cloud_source *source,
+			    const struct cloud_file *file, struct cloud_mesh *mesh,
+			    struct pipeline_error *ret_error)
+{
+	cloud_mesh_begin(mesh);
+	if (!format->faces)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
+				   "%s has no faces: leave surface out", format->name);
+	return format->faces(source, file, mesh, ret_error);
+}
+
 static int cloud_open(const struct cloud *cloud, struct cloud_room *room, const void *data,
 		      size_t size, struct cloud_file *ret, struct pipeline_error *ret_error)
 {
 	const struct cloud_source source = {data, size, cloud->raw, &room->unpacked};
 	unsigned i = 0;
+	int r;
 
 	while (!cloud_formats[i]->probe(&source))
 		i++;
-	return cloud_formats[i]->open(&source, ret, ret_error);
+	r = cloud_formats[i]->open(&source, ret, ret_error);
+	return r || !cloud->surface
+		   ? r
+		   : cloud_read_faces(cloud_formats[i], &source, ret, &room->mesh, ret_error);
 }
 
 /* What the room unpacked is not needed behind it. */
@@ -180,17 +199,17 @@ static int cloud_read_all(const struct cloud *cloud, struct cloud_room *room,
 		return r;
 	if (file.end && file.points > (size_t)(file.end - file.rows))
 		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0, "the file is cut off");
-	if (file.points > CLOUD_MOST_READ / cloud->channels)
+	if (file.points > CLOUD_MOST_READ / cloud->read)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "%ju points are too many",
 				   (uintmax_t)file.points);
 	if (watch)
 		watch(watch_arg, (uint32_t)file.points, file.columns);
-	if (!cloud_room_make(room, BASE_MAX((size_t)file.points, (size_t)1) * cloud->channels))
+	if (!cloud_room_make(room, BASE_MAX((size_t)file.points, (size_t)1) * cloud->read))
 		return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the points");
 	if (file.end)
-		r = cloud_take_text(&file, chosen, cloud->channels, room->at, ret_error);
-	for (unsigned c = 0; !file.end && c < cloud->channels; c++)
-		cloud_take_column(&file, &file.column[chosen[c]], room->at + c, cloud->channels);
+		r = cloud_take_text(&file, chosen, cloud->read, room->at, ret_error);
+	for (unsigned c = 0; !file.end && c < cloud->read; c++)
+		cloud_take_column(&file, &file.column[chosen[c]], room->at + c, cloud->read);
 	*ret = (struct cloud_part){.cloud = cloud, .at = room->at, .n = (size_t)file.points};
 	return r;
 }
@@ -203,7 +222,28 @@ int cloud_read(const struct cloud *cloud, struct cloud_room *room,
 	int r = cloud_read_all(cloud, room, watch, watch_arg, data, size, ret, ret_error);
 
 	picture_buffer_trim(&room->unpacked);
+	if (r == 0 && cloud->surface) /* faces have corners by number */
+		return cloud_mesh_measure(&room->mesh, ret->at, ret_error);
 	if (r == 0)
 		cloud_keep(ret, cloud_is_somewhere, NULL);
 	return r;
+}
+
+int cloud_take(struct cloud_room *room, struct philox_seq *seq, struct cloud_part *part,
+	       struct pipeline_error *ret_error)
+{
+	const struct cloud *cloud = part->cloud;
+
+	if (!cloud->surface) {
+		cloud_choose(cloud->pick, cloud->points, seq, part);
+		return 0;
+	}
+	free(room->drawn);
+	room->drawn = malloc((size_t)cloud->points * cloud->channels * sizeof(*room->drawn));
+	if (!room->drawn)
+		return decode_fail(ret_error, PIPELINE_FAIL_MEMORY, 0, "no memory for the points");
+	cloud_mesh_draw(&room->mesh, cloud, part->at, seq, room->drawn);
+	part->at = room->drawn;
+	part->n = cloud->points;
+	return 0;
 }

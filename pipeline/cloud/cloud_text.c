@@ -193,4 +193,4 @@ static int cloud_text_open(const struct cloud_source *source, struct cloud_file 
 	return 0;
 }
 
-const struct cloud_format cloud_text = {"text", cloud_text_probe, cloud_text_open};
+const struct cloud_format cloud_text = {"text", cloud_text_probe, cloud_text_open, NULL};

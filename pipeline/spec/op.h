@@ -116,7 +116,7 @@ enum op_param_number {
 #undef PARAM
 };
 
-#define OP_MAX_PARAMS 13
+#define OP_MAX_PARAMS 14
 #define OP_MAX_NUMBERS 16
 #define OP_MAX_POOL (PIPELINE_MAX_TEXT / 2) /* a number of a list takes two bytes of text */
 #define OP_MAX_SIDE 16384                   /* pixels, of a size in a spec */

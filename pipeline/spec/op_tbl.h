@@ -139,6 +139,8 @@ PARAM(CLOUD, MEMBERS, "members", OP_OR_NULL(OP_TYPE_TEXTS), "null",
       "(\"ply;bin\"), its feature or column, then those of fields, as decode has them; or null")
 PARAM(CLOUD, COLUMNS, "columns", OP_OR_NULL(OP_TYPE_TEXTS), "null",
       "with members of MDS shards: all of their columns, as decode has them; or null")
+PARAM(CLOUD, SURFACE, "surface", OP_LATE(OP_TYPE_BOOL), "false",
+      "true or false: are points drawn uniformly on the faces of a mesh, in place of its vertices?")
 
 OP(DURATION, "duration", duration_op, "how long the sound or video is, which is not decoded")
 PARAM(DURATION, OF, "of", OP_TYPE_WORD(op_medium_words), "\"sound\"",

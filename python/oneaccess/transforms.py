@@ -965,14 +965,14 @@ def qwen_vl(max_pixels: int = 28 * 28 * 1280, min_pixels: int = 56 * 56, *, patc
 
 
 def PointCloud(points: int, channels: int | None = None, *, properties=None, columns: int | None = None, normals: int | None = None,
-               pick: str | None = None, padding: str | None = None) -> Op:
+               pick: str | None = None, padding: str | None = None, surface: bool | None = None) -> Op:
     """The points of a file, as float32 [points, channels], of which the first three are x, y and z. It stands first.
 
         Compose([PointCloud(16384, 4, columns=4), PointRotation(45), PointFlip("y")])                                   # KITTI
         Compose([PointCloud(1024, properties=("x", "y", "z", "nx", "ny", "nz"), normals=3), PointUnit(), PointJitter()])
 
     Files are PLY (text, binary), PCD (ascii, binary, binary_compressed), .npy arrays [points, columns], text (.xyz, .pts, .txt, .asc: a
-    line for each point) and raw float32 (.bin). The batch has "points", "label" and "length", how many of the rows are the file's
+    line for each point), meshes as OFF and OBJ, and raw float32 (.bin). The batch has "points", "label" and "length", how many of the rows are the file's
     points. Points with a coordinate that is no finite number are left out.
 
     points: how many there are in each sample, 1 to 1048576.
@@ -984,13 +984,16 @@ def PointCloud(points: int, channels: int | None = None, *, properties=None, col
         Of evaluation "even" or "first".
     padding: what is behind the points of a smaller one, and behind those that transforms leave: "repeat" (default; the same ones again
         from the first on), "zero", or "ragged": the field is ragged, as long as there are points.
+    surface: True: of a mesh (OFF, OBJ, PLY) so many points are drawn uniformly on its faces, anew in each epoch, as by PyG's
+        SamplePoints; with pick="even" they are always the same. channels=6 and normals=3 give each the normal of its face.
+        Default: the points are the mesh's vertices.
 
     Behind it may stand PointRange(), PointSample(), PointRotation(), PointFlip(), PointScale(), PointTranslation(), PointJitter(),
     PointDropout(), PointShuffle(), PointCenter(), PointUnit() and Normalize() (number - mean) / std, one for each channel or for all, in
     any order and number; then LabelMap(), OneHot(), LabelSmoothing() and Filter(keep, drop).
     """
     return Op("cloud", points=points, channels=channels, properties=_list([properties] if isinstance(properties, str) else properties),
-              raw_columns=columns, normals=normals, pick=pick, padding=padding)
+              raw_columns=columns, normals=normals, pick=pick, padding=padding, surface=surface)
 
 
 def point_clouds(points: int, channels: int | None = None, *, train: bool = True, **options) -> Pipeline:
@@ -999,7 +1002,7 @@ def point_clouds(points: int, channels: int | None = None, *, train: bool = True
         loader = oa.Loader("/data/modelnet40/train", oa.point_clouds(1024), batch_size=32)
         for points, labels, lengths in loader: ...   # float32 [32, 1024, 3], int64 [32], int64 [32]
 
-    points, channels: as of transforms.PointCloud(), and so are options: properties, columns, normals, pick, padding.
+    points, channels: as of transforms.PointCloud(), and so are options: properties, columns, normals, pick, padding, surface.
     train: True: of a file with more points a random part, drawn anew in each epoch. False: an evenly spread one, the same always.
 
     Transforms follow in Compose([oa.point_clouds(1024), PointUnit(), PointRotation(axis="y"), PointJitter()]).

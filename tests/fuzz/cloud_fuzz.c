@@ -3,7 +3,7 @@
 /*
  * Bytes that claim to be a point cloud, in memory that ends where they do. The first byte of the input chooses the pipeline and
  * the sample's draws. What comes out is as long as it says, with coordinates that are finite where no op made them large, and
- * the same points or zeros behind.
+ * the same points or zeros behind; on meshes there are as many as were asked for.
  */
 
 #include <math.h>
@@ -37,6 +37,8 @@ static const struct {
      "translation\",\"translate\":1},"
      "{\"op\":\"point_shuffle\"},{\"op\":\"point_center\",\"by\":\"box\"}]",
      7, false},
+    {"[{\"op\":\"cloud\",\"points\":64,\"surface\":true,\"channels\":6,\"normals\":3}]", 6, true},
+    {"[{\"op\":\"cloud\",\"points\":64,\"surface\":true,\"pick\":\"even\"}]", 3, true},
 };
 #define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)
 
@@ -64,11 +66,11 @@ static void fuzz_check(unsigned spec, const float *points, int64_t length)
 
 	if (length < 0 || length > most)
 		abort();
-	for (int64_t i = 0; i < length && (spec == 0 || spec == 2); i++)
+	for (int64_t i = 0; i < length && (spec == 0 || spec == 2 || spec > 3); i++)
 		for (unsigned k = 0; k < 3; k++)
 			if (!isfinite(points[i * channels + k]))
 				abort();
-	for (int64_t i = length * channels; spec < 3 && i < most * channels; i++) {
+	for (int64_t i = length * channels; spec != 3 && i < most * channels; i++) {
 		const float wanted =
 		    fuzz_spec[spec].repeats && length > 0 ? points[i - length * channels] : 0;
 

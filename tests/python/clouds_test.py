@@ -192,6 +192,30 @@ class CloudsTest(PoolCase):
         with self.assertRaisesRegex(PipelineError, "boxes turn about z alone"):
             next(self.batches(data, oa.Compose([ops[0], t.PointRotation(axis="any")])))
 
+    def test_meshes(self):
+        """Class folders of OFF files, as ModelNet40 has them: uniform on the faces, other points in each epoch, the same for evaluation."""
+        for index in range(COUNT):
+            folder = self.work / "off" / ("chair", "desk")[index % 2]
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{index:02}.off").write_text(f"OFF6 2 0\n0 0 {index}\n2 0 {index}\n2 2 {index}\n0 2 {index}\n5 0 0\n5 1 0\n4 0 1 2 3\n3 4 5 4\n")
+        seen = {True: [], False: []}
+        for train in seen:
+            loader = self.open(self.work / "off", oa.point_clouds(256, 6, normals=3, surface=True, train=train), batch_size=5, as_="numpy",
+                               **({"order": "seeded", "seed": 3} if train else {"shuffle": False}), epochs=2)
+            for _ in range(2):
+                seen[train].append({int(number): points for batch in loader for number, points in zip(batch.ids, batch[0])})
+            loader.close()
+            for epoch in seen[train]:
+                self.assertEqual(len(epoch), COUNT)
+                for number, points in epoch.items():
+                    self.assertTrue((points[:, 2] == self.order[number]).all() and (points[:, 3:] == (0, 0, 1)).all())
+                    self.assertTrue(((points[:, :2] >= 0) & (points[:, :2] <= 2)).all())
+                    np.testing.assert_allclose(points[:, :2].mean(0), 1, atol=.2)       # five deviations
+            for number in range(COUNT):
+                self.assertEqual(np.array_equal(seen[train][0][number], seen[train][1][number]), not train)
+        with self.assertRaisesRegex(SampleError, "text has no faces"):
+            next(self.batches(self.work / "xyz", oa.point_clouds(10, surface=True)))
+
     def test_wrapped(self):
         pipeline = oa.Compose([t.PointCloud(100, properties=("x", "y", "z", "ring")), t.Normalize((0, 0, 0, 5), (1, 2, 1, 10))])
         labels = self.check(oa.wrap(Scans(), keep=3), pipeline,
