@@ -30,6 +30,7 @@ from .errors import Error  # noqa: E402
 from .folders import from_folders  # noqa: E402
 from .grids import patch_grid  # noqa: E402
 from .hf import from_hf  # noqa: E402
+from .kitti import from_kitti  # noqa: E402
 from .lakehouse import from_delta, from_iceberg, from_lance  # noqa: E402
 from .lines import from_csv, from_jsonl  # noqa: E402
 from .loader import BadSample, Batch, Loader  # noqa: E402
@@ -76,7 +77,7 @@ __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "FillInMiddle", "
            "Ragged", "SpanCorruption", "__version__", "audio", "buckets", "column_stats", "column_values", "configure", "errors",
            "features", "fold", "from_albumentations", "from_array_record", "from_bagz", "from_beton", "from_coco",
            "from_csv", "from_decathlon", "from_delta", "from_folders", "from_hdf5", "from_hf", "from_iceberg",
-           "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet", "from_rlds",
+           "from_jsonl", "from_kitti", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet", "from_rlds",
            "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc", "from_yolo",
            "from_zarr", "image_sizes", "imagenet_eval", "imagenet_train", "mix", "orders", "patch_grid",
            "pipeline_for", "point_clouds", "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows",
