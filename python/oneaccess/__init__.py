@@ -9,6 +9,7 @@
 Loader opens a data set. wrap() and the from_...() functions make a data set for it of Python code, tables and other files.
 tokenize() makes a file of tokens of texts, for tokens(). transforms has the pipelines, features what columns of tables become. mix() combines data sets, store() and compute() keep what a model computed beside one, for beside(), buckets() makes batches of one aspect ratio each. orders has what order= of a Loader may be. configure() sets parameters of a private accessd. Errors are in
 tokenize() makes a file of tokens of texts, for tokens(), which MaskedLM and the like make other objectives of. transforms has the pipelines, features what columns of tables become. mix() combines data sets, buckets() makes batches of one aspect ratio each. orders has what order= of a Loader may be. configure() sets parameters of a private accessd. Errors are in
+Writer writes a data set. tokenize() makes a file of tokens of texts, for tokens(). transforms has the pipelines, features what columns of tables become. mix() combines data sets, store() and compute() keep what a model computed beside one, for beside(), buckets() makes batches of one aspect ratio each. orders has what order= of a Loader may be. configure() sets parameters of a private accessd. Errors are in
 errors.
 """
 
@@ -62,19 +63,22 @@ from .torchaudio import from_torchaudio  # noqa: E402
 from .torchvision import from_torchvision, pipeline_for  # noqa: E402
 from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train, point_clouds, video, views  # noqa: E402
 from .wrapped import wrap  # noqa: E402
+from .writer import Writer, written  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "FillInMiddle", "Image", "Loader", "Mask", "MaskedLM",
-           "Pad", "Pipeline", "Points", "Ragged", "Segment", "SpanCorruption", "__version__", "audio", "beside",
-           "buckets", "column_stats", "column_values", "compute", "configure", "durations", "errors", "features", "fold",
-           "from_albumentations", "from_array_record", "from_bagz", "from_beton", "from_coco", "from_csv",
-           "from_decathlon", "from_delta", "from_folders", "from_h5ad", "from_hdf5", "from_hf", "from_iceberg",
-           "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet", "from_rasters",
-           "from_recordings", "from_rlds", "from_slides", "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio",
-           "from_torchvision", "from_voc", "from_yolo", "from_zarr", "image_sizes", "imagenet_eval", "imagenet_train",
-           "mix", "orders", "patch_grid", "pipeline_for", "point_clouds", "store", "tokenize", "tokens", "transforms",
-           "varlen", "video", "views", "windows", "words", "wrap"]
+           "Pad", "Pipeline", "Points", "Ragged", "Segment", "SpanCorruption", "Writer", "__version__", "audio",
+           "beside", "buckets", "column_stats", "column_values", "compute", "configure", "durations", "errors",
+           "features", "fold", "from_albumentations", "from_array_record", "from_bagz", "from_beton", "from_coco",
+           "from_csv", "from_decathlon", "from_delta", "from_folders", "from_h5ad", "from_hdf5", "from_hf",
+           "from_iceberg", "from_jsonl", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet",
+           "from_rasters", "from_recordings", "from_rlds", "from_slides", "from_tar", "from_tfds", "from_tfrecord",
+           "from_torchaudio", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "image_sizes", "imagenet_eval",
+           "imagenet_train", "mix", "orders", "patch_grid", "pipeline_for", "point_clouds", "store", "tokenize",
+           "tokens", "transforms", "varlen", "video", "views", "windows", "words", "wrap", "written"]
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "FillInMiddle", "Image", "Loader", "Mask", "MaskedLM", "Pad", "Pipeline", "Points",
            "Ragged", "SpanCorruption", "__version__", "audio", "buckets", "column_stats", "column_values", "configure", "errors",
+__all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "Image", "Loader", "Mask", "Pad", "Pipeline", "Points",
+           "Ragged", "Writer", "__version__", "audio", "beside", "buckets", "column_stats", "column_values", "compute", "configure", "errors",
            "features", "fold", "from_albumentations", "from_array_record", "from_bagz", "from_beton", "from_coco",
            "from_csv", "from_decathlon", "from_delta", "from_folders", "from_hdf5", "from_hf", "from_iceberg",
            "from_jsonl", "from_kitti", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet", "from_rlds",
@@ -82,3 +86,5 @@ __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "FillInMiddle", "
            "from_zarr", "image_sizes", "imagenet_eval", "imagenet_train", "mix", "orders", "patch_grid",
            "pipeline_for", "point_clouds", "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows",
            "words", "wrap"]
+           "pipeline_for", "point_clouds", "store", "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows",
+           "wrap", "written"]

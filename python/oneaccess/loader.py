@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from . import _core, choices, columns, convert, ending, errors, flat, nested, orders, picked, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, sharded, \
-    tables, tfdata, torchdata, trees, urls, wrapped
+    tables, tfdata, torchdata, trees, urls, wrapped, writer
 from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError, UnreachableError
 from .masks import is_image
 from .transforms import FIRST_FIELD, Compose, Op, Pipeline, ops_of, sides_of
@@ -453,6 +453,8 @@ class Loader:
             if urls.is_url(dataset):
                 dataset, source = urls.for_arrow(dataset, source), None
             dataset = tables.from_parquet(dataset)
+        if source is None and not _is_named(dataset) and writer.is_meant(dataset):
+            dataset = writer.written(dataset)
         self._asked = None      # a function that says each epoch's ids
         if callable(order):
             orders.refuse_beside({"shuffle": shuffle, "ids": ids, "classes": classes, "split": split, "weights": weights, "samples": samples,

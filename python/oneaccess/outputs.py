@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import _core, flat, picked, ranks as ranks_of, record, urls
+from .casting import array_of, cast
 from .errors import ArgumentError, DatasetError, StateError, TransformError, not_there
 from .loader import Loader, _source
 from .ragged import Ragged
@@ -215,37 +216,6 @@ def _written(folder):
 # ---- values ----
 
 
-def _array(value):
-    """As NumPy has it, wherever it lies."""
-    import numpy as np
-    if hasattr(value, "detach"):
-        value = value.detach()
-        if str(value.dtype) == "torch.bfloat16":
-            value = value.float()
-        return value.cpu().numpy()
-    made = np.asarray(value)
-    return made.astype(np.float32) if made.dtype.name == "bfloat16" else made
-
-
-def _cast(value, dtype, what):
-    """Without a value that becomes another one; floats are rounded."""
-    import numpy as np
-    array = _array(value)
-    if array.dtype == dtype:
-        return np.ascontiguousarray(array)
-    if array.dtype.kind not in "biuf":
-        raise ArgumentError(f"{what} is {array.dtype}: numbers are stored")
-    with np.errstate(over="ignore", invalid="ignore"):
-        made = array.astype(dtype)
-        if np.dtype(dtype).kind == "f":
-            is_good = np.isfinite(made).all() or (np.isfinite(made) == np.isfinite(array)).all()
-        else:
-            is_good = bool((made == array).all())
-    if not is_good:
-        raise ArgumentError(f"{what} has a value that {dtype} has no room for: say another dtype in fields= of store(), or scale it")
-    return np.ascontiguousarray(made)
-
-
 def _ragged_values(value, count, field, what):
     """Of as many samples: their rows, one behind the other, and how many each has."""
     import numpy as np
@@ -260,7 +230,7 @@ def _ragged_values(value, count, field, what):
                 raise ArgumentError(f"{what} has a {type(each).__name__}, and is text")
             rows.append(np.frombuffer(each.encode(), np.uint8))
             continue
-        made = _cast(each, field.dtype, what) if len(each) else np.zeros((0, *field.row), field.dtype)
+        made = cast(each, field.dtype, what) if len(each) else np.zeros((0, *field.row), field.dtype)
         if made.shape[1:] != field.row or made.ndim != 1 + len(field.row):
             raise ArgumentError(f"{what} has a value of shape {made.shape}: it is {field.shape} by fields=")
         rows.append(made)
@@ -331,7 +301,7 @@ class Store:
             before of a sample is replaced, in a field that differs in length with the old values' place left unused.
         """
         import numpy as np
-        ids = np.array(_array(ids), np.int64).reshape(-1)
+        ids = np.array(array_of(ids), np.int64).reshape(-1)
         if "written" not in self._files:
             raise StateError(f"{self.path} is closed")
         if values.keys() != self._fields.keys():
@@ -356,7 +326,7 @@ class Store:
         what = f"{name} of write()"
         if field.is_ragged:
             return _ragged_values(value, count, field, what)
-        made = _cast(value, field.dtype, what)
+        made = cast(value, field.dtype, what)
         if made.shape != (count, *field.shape):
             raise ArgumentError(f"{what} has the shape {made.shape}: of {count} ids it is {(count, *field.shape)}")
         return made
