@@ -251,7 +251,7 @@ def _values(sample, pictures, ragged, exact, masks=()):
 
 
 def _first(sample):
-    while sample and isinstance(sample, (dict, tuple, list)):
+    while isinstance(sample, (dict, tuple, list)) and sample:
         sample = next(iter(sample.values() if isinstance(sample, dict) else sample))
     return sample
 

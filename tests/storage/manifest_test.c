@@ -140,6 +140,31 @@ START_TEST(rows_are_records)
 }
 END_TEST
 
+/* Of NeMo, where an offset of 0 is none; elsewhere the word means nothing. */
+START_TEST(parts_of_files_are_refused)
+{
+	static const struct {
+		const char *row;
+		int r;
+	} table[] = {
+	    {"{\"audio_filepath\": \"x.wav\", \"offset\": 0}", SCAN_E_END},
+	    {"{\"audio_filepath\": \"x.wav\", \"offset\": 0.0, \"duration\": 3}", SCAN_E_END},
+	    {"{\"audio_filepath\": \"x.wav\", \"offset\": null}", SCAN_E_END},
+	    {"{\"file_name\": \"x.jpg\", \"offset\": 7}", SCAN_E_END},
+	    {"{\"audio_filepath\": \"x.wav\", \"offset\": 1e-3}", SCAN_E_BAD},
+	    {"{\"audio_filepath\": \"x.wav\", \"offset\": 7}", SCAN_E_BAD},
+	    {"{\"audio_filepath\": \"x.wav\", \"offset\": \"7\"}", SCAN_E_BAD},
+	};
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(table); i++) {
+		ck_assert_int_eq(scan("x.jsonl", table[i].row, strlen(table[i].row), ""),
+				 table[i].r);
+		if (table[i].r == SCAN_E_BAD)
+			ck_assert_ptr_nonnull(strstr(run.why, "oneaccess.from_jsonl"));
+	}
+}
+END_TEST
+
 START_TEST(pairs_are_records)
 {
 	static const char json[] = "\xef\xbb\xbf{ \"labels\" :\n[[\"00000/a\\\"]\\\\.png\", 7],"
@@ -288,6 +313,7 @@ int main(void)
 	tcase_add_test(tcase, too_many_fields);
 	tcase_add_test(tcase, words_have_one_number_each);
 	tcase_add_test(tcase, rows_are_records);
+	tcase_add_test(tcase, parts_of_files_are_refused);
 	tcase_add_test(tcase, pairs_are_records);
 	tcase_add_test(tcase, blanks_around_names_count_for_nothing);
 	tcase_add_test(tcase, rows_of_any_length);
