@@ -2,6 +2,8 @@
 """What is learned of tokens: masked tokens, corrupted spans, middles, in all orders, resumed, among ranks and in mixes; beside the
 rules of transformers, t5 and bigcode, written out here, and transformers itself where it is installed."""
 
+import json
+import random
 import struct
 import types
 import unittest
@@ -331,6 +333,48 @@ class Refused(ObjectiveCase):
         self.assertEqual(oa.words(tokenizer("</s>", "▁play", "ing")), [False, False, True])
         with self.assertRaisesRegex(oa.Error, "no sign of words"):
             oa.words(tokenizer("a", "b"))
+
+
+def pair(row):
+    answers = [row["chosen"], row["rejected"]]
+    return {"input_ids": [row["prompt"] + answer for answer in answers],
+            "completion_mask": [[0] * len(row["prompt"]) + [1] * len(answer) for answer in answers]}
+
+
+class Pairs(ObjectiveCase):
+    """Of preferences, as doc/python.md has them: what TRL's DataCollatorForPreference makes of the same rows."""
+
+    def test_pairs(self):
+        draw = random.Random(1)
+        rows = [{name: draw.choices(range(1, 500), k=draw.randrange(1, 30)) for name in ("prompt", "chosen", "rejected")} for _ in range(40)]
+        path = self.work / "pairs.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+        most = (2, 64)
+        pairs = oa.from_jsonl(path, transform=pair, random=False, ragged={"input_ids": most, "completion_mask": most})
+        with oa.Loader(pairs, batch_size=8, socket=self.socket, as_="torch", epochs=1) as loader:
+            for batch in loader:
+                made = {name: batch[name].padded().transpose(0, 1).flatten(0, 1) for name in batch}
+                lengths = batch["input_ids"].inner.T.reshape(-1)
+                made["attention_mask"] = numpy.arange(made["input_ids"].shape[1]) < lengths[:, None]
+                wanted = collated([rows[number] for number in batch.ids])
+                self.assertEqual(made.keys(), wanted.keys())
+                for name, field in made.items():
+                    numpy.testing.assert_array_equal(field, wanted[name], name)
+
+
+def collated(rows):
+    """By TRL itself where it is installed."""
+    try:
+        from trl.trainer.dpo_trainer import DataCollatorForPreference
+        return DataCollatorForPreference(pad_token_id=0)([{f"{name}_ids": ids for name, ids in row.items()} for row in rows])
+    except ImportError:
+        both = [(row["prompt"], row[name]) for name in ("chosen", "rejected") for row in rows]
+    longest = max(len(prompt) + len(answer) for prompt, answer in both)
+    filled = [(prompt, answer, [0] * (longest - len(prompt) - len(answer))) for prompt, answer in both]
+    return {"input_ids": [prompt + answer + rest for prompt, answer, rest in filled],
+            "attention_mask": [[1] * len(prompt + answer) + rest for prompt, answer, rest in filled],
+            "completion_mask": [[0] * len(prompt) + [1] * len(answer) + rest for prompt, answer, rest in filled]}
 
 
 class BesideTransformers(ObjectiveCase):
