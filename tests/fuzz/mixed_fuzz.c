@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What an accessd says of mosaic, mixup and cutmix, and what lies in its slots, as the library takes them. The fields fit
+ * What an accessd says of mosaic, mixup and cutmix, and what lies in its slots, as the library takes them, also for an objective
+ * of the job's, whose numbers are checked elsewhere. The fields fit
  * the slot table, whose own target sees to that; nothing else is honest. What is let in must work on any numbers without a
  * read or a write outside of its arrays.
  */
@@ -120,6 +121,21 @@ static void fuzz_ask(const struct fuzz_head *head, struct mixed_ask *ret, struct
 	wire_in_fini(&in);
 }
 
+/* One of each kind, or none, for tokens of any number. */
+static void fuzz_objective(const struct fuzz_head *head, struct objective_batch *ret)
+{
+	static const int64_t sentinels[] = {9, 8, 7, 6, 5, 4, 3, 2};
+	static const uint8_t what[] = {0, OBJECTIVE_SPECIAL, OBJECTIVE_CONTINUES, 3};
+
+	ret->objective = (struct objective){
+	    .kind = head->is_mix / 64,
+	    .masked = {.5, .5, .3, 3, 1 + head->item[0], what, sizeof(what)},
+	    .spans = {head->item[1] / 255.0, 1 + head->item[2] % 8, sentinels,
+		      BASE_ARRAY_LEN(sentinels), (int64_t)head->item[3] - 9},
+	    .middle = {.9, .5, 1, 2, 3, (int64_t)head->item[4] - 9},
+	};
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct batch_mixed batch_mixed = {0};
@@ -135,11 +151,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!fuzz_field(&head, schema.n, &schema.field[schema.n]))
 			return 0;
 	schema_lay_out(&schema);
-	fuzz_ask(&head, &ask, &diag, &r);
+	fuzz_objective(&head, &batch_mixed.objective);
+	if (batch_mixed_is_used(&batch_mixed)) {
+		ask = (struct mixed_ask){.n = 0};
+		r = 0;
+	} else {
+		fuzz_ask(&head, &ask, &diag, &r);
+	}
 	r = r ? r : batch_mixed_begin(&batch_mixed, &ask, &schema, &diag);
-	if (r == -EPROTO && !diag.text[0])
+	if ((r == -EPROTO || r == OA_E_INVALID) && !diag.text[0])
 		abort();
-	if (r == 0 && (ask.n || ask.has_mosaic)) {
+	if (r == 0 && batch_mixed_is_used(&batch_mixed)) {
 		fuzz_fill(&schema, 1 + head.count % FUZZ_BATCH,
 			  size > sizeof(head) ? data + sizeof(head) : data,
 			  size > sizeof(head) ? size - sizeof(head) : 0);
