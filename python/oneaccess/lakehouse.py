@@ -28,6 +28,7 @@ _TYPES = {"string": "string", "long": "int64", "integer": "int32", "short": "int
           "boolean": "bool", "binary": "binary", "date": "date32"}
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _ACTIONS = ["add", "remove", "metaData", "protocol", "sidecar"]
+_MAPS = (("add", "partitionValues"), ("metaData", "configuration"))    # which Parquet has as pairs
 
 
 # ---- Delta Lake ----
@@ -111,7 +112,11 @@ class DeltaLog(Files):
         try:
             with pyarrow.parquet.ParquetFile(urls.opened(file)) as opened:
                 for batch in opened.iter_batches(columns=[name for name in _ACTIONS if name in opened.schema_arrow.names]):
-                    yield from batch.to_pylist(maps_as_pydicts="lossy")
+                    for action in batch.to_pylist():
+                        for part, pairs in _MAPS:
+                            if action.get(part):
+                                action[part][pairs] = dict(action[part].get(pairs) or ())
+                        yield action
         except (OSError, ValueError) as why:
             raise DatasetError(f"{file}, of a checkpoint, cannot be read: {why}") from None
 
