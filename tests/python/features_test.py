@@ -2,6 +2,7 @@
 """Columns as features: each op beside its formula in plain Python, and batches of a real daemon beside both."""
 
 import functools
+import importlib.util
 import mmap
 import random
 import socket
@@ -168,6 +169,7 @@ class OpsTest(unittest.TestCase):
         lists = self.made([[1., 2], [1e39], []], f.First(3))
         self.assertEqual(lists.any_wrong.tolist(), [False, True, False])
 
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "no package torch")
     def test_bucketize_is_torchs(self):
         import torch
         values, ends = torch.randn(100), torch.tensor([-1., 0, .5])
