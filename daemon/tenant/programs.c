@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file "programs" has a line for each: uid, pid. It is written when a program's first job begins and when its last one
- * ends, and is gone when there is none; not synced, since no program outlives the machine. A program that has ended while no
- * accessd ran leaves the list when it is written next. A later process with its uid and pid is taken for it until then, and
- * gains no more than being served where `closed` refuses others.
+ * ends, and is gone when there is none; not synced, since no program outlives the machine. It is written as a whole, and not
+ * appended to: it has only programs that run, some tens of lines, and a log of them would have to be made shorter now and
+ * then. A program that has ended while no accessd ran leaves the list when it is written next. A later process with its uid
+ * and pid is taken for it until then, and gains no more than being served where `closed` refuses others.
  */
 #include "daemon/tenant/programs.h"
 
