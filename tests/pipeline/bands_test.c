@@ -11,9 +11,10 @@
 #include <string.h>
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/compare.h"
+#include "tests/data.h"
 #include "tests/patience.h"
 
-#define FOLDER "tests/pipeline/numbers/"
+#define FOLDER "pipeline/numbers"
 #define HEIGHT 19
 #define WIDTH 23
 #define MOST_CHANNELS 13
@@ -29,16 +30,7 @@ struct file {
 
 static void file_load(struct file *file, const char *name)
 {
-	const char *top = getenv("top_srcdir");
-	char path[4096];
-	FILE *in;
-
-	snprintf(path, sizeof(path), "%s/" FOLDER "%s", top ? top : ".", name);
-	in = fopen(path, "rb");
-	ck_assert_msg(in != NULL, "%s", path);
-	file->size = fread(file->bytes, 1, sizeof(file->bytes), in);
-	ck_assert_uint_lt(file->size, sizeof(file->bytes));
-	fclose(in);
+	file->size = data_read(FOLDER, name, file->bytes, sizeof(file->bytes));
 }
 
 /* Does this build read such files? */

@@ -14,6 +14,7 @@
 #include "pipeline/cloud/cloud.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/spec.h"
+#include "tests/data.h"
 #include "tests/patience.h"
 
 #define COUNT 40
@@ -80,18 +81,7 @@ static double value_of(unsigned i, unsigned channel)
 
 static size_t load(const char *name, uint8_t data[MOST_BYTES])
 {
-	const char *top = getenv("top_srcdir");
-	char path[512];
-	FILE *file;
-	size_t size;
-
-	snprintf(path, sizeof(path), "%s/tests/pipeline/clouds/%s", top ? top : ".", name);
-	file = fopen(path, "rb");
-	ck_assert_msg(file != NULL, "%s", path);
-	size = fread(data, 1, MOST_BYTES, file);
-	fclose(file);
-	ck_assert_uint_lt(size, MOST_BYTES);
-	return size;
+	return data_read("pipeline/clouds", name, data, MOST_BYTES);
 }
 
 #define NAMED "\"properties\":[\"x\",\"y\",\"z\",\"intensity\",\"red\",\"green\",\"blue\"]"

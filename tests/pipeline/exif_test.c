@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/philox.h"
 #include "pipeline/formats/exif.h"
+#include "tests/data.h"
 #include "tests/patience.h"
 
 /* A copy of exactly size bytes: the sanitizer sees one too many. */
@@ -76,22 +77,6 @@ static const struct exif_file {
     {"xmp.webp", 8},
 };
 
-static size_t exif_load(const char *name, uint8_t *to, size_t most)
-{
-	const char *top = getenv("top_srcdir");
-	char path[4096];
-	size_t size;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/tests/pipeline/exif/%s", top ? top : ".", name);
-	file = fopen(path, "rb");
-	ck_assert_msg(file != NULL, "cannot open %s", path);
-	size = fread(to, 1, most, file);
-	fclose(file);
-	ck_assert_uint_lt(size, most);
-	return size;
-}
-
 /* As it is; cut off anywhere, where it may only say less, or what an earlier place says; with bytes changed. */
 START_TEST(files)
 {
@@ -99,7 +84,7 @@ START_TEST(files)
 	const bool has_several =
 	    strcmp(file->name, "late.png") == 0 || strncmp(file->name, "xmp-", 4) == 0;
 	uint8_t data[8192];
-	size_t size = exif_load(file->name, data, sizeof(data));
+	size_t size = data_read("pipeline/exif", file->name, data, sizeof(data));
 	struct philox_seq seq;
 
 	ck_assert_uint_eq(exif_of(data, size), file->orientation);

@@ -11,6 +11,7 @@
 #include "pipeline/ops/op_run.h"
 #include "pipeline/sound/mel.h"
 #include "pipeline/spec/spec.h"
+#include "tests/data.h"
 #include "tests/patience.h"
 
 #define MOST_WAVE 32000
@@ -58,14 +59,7 @@ static float *run(const struct mel *mel, mel_fn *fn, unsigned has)
 
 static FILE *golden(void)
 {
-	const char *top = getenv("top_srcdir");
-	char path[512];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/tests/pipeline/golden_mel.tsv", top ? top : ".");
-	file = fopen(path, "r");
-	ck_assert_msg(file != NULL, "%s", path);
-	return file;
+	return data_open("pipeline", "golden_mel.tsv");
 }
 
 /* {"n_fft": 512} as an op; what it is of. */

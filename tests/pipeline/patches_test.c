@@ -14,6 +14,7 @@
 #include "pipeline/ops/patches.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/spec.h"
+#include "tests/data.h"
 #include "tests/histories.h"
 #include "tests/patience.h"
 
@@ -37,14 +38,10 @@ static struct shape shape_of(const char *parameters, const char *behind)
 
 START_TEST(sizes_are_those_of_transformers)
 {
-	const char *top = getenv("top_srcdir");
-	char path[4096], line[1000];
+	FILE *file = data_open("pipeline", "golden_grids.tsv");
 	unsigned lines = 0;
-	FILE *file;
+	char line[1000];
 
-	snprintf(path, sizeof(path), "%s/tests/pipeline/golden_grids.tsv", top ? top : ".");
-	file = fopen(path, "r");
-	ck_assert_msg(file != NULL, "cannot open %s", path);
 	while (fgets(line, sizeof(line), file)) {
 		unsigned height, width, rows, columns;
 		uint64_t down, across;
@@ -215,26 +212,6 @@ END_TEST
 
 /* ---- whole samples ---- */
 
-static uint8_t *read_file(const char *name, size_t *ret_size)
-{
-	const char *top = getenv("top_srcdir");
-	char path[4096];
-	uint8_t *data;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/tests/pipeline/data/%s", top ? top : ".", name);
-	file = fopen(path, "rb");
-	ck_assert_msg(file != NULL, "cannot open %s", path);
-	fseek(file, 0, SEEK_END);
-	*ret_size = (size_t)ftell(file);
-	rewind(file);
-	data = malloc(*ret_size);
-	ck_assert_ptr_nonnull(data);
-	ck_assert_uint_eq(fread(data, 1, *ret_size, file), *ret_size);
-	fclose(file);
-	return data;
-}
-
 struct sample {
 	struct pipeline *pipeline;
 	uint8_t *image;
@@ -281,7 +258,7 @@ START_TEST(each_pipeline_has_its_grid)
 	struct pipeline_error error = {0};
 	struct pipeline_run *run;
 	size_t size;
-	uint8_t *data = read_file("tall.jpg", &size);
+	uint8_t *data = data_load("pipeline/data", "tall.jpg", &size);
 
 	sample_init(&s[0], "\"patch_size\":4,\"max_patches\":100");
 	sample_init(
@@ -319,7 +296,7 @@ START_TEST(kept_pictures)
 	struct pipeline_run *run;
 	struct cut cut;
 	size_t size, needed = 0, bytes;
-	uint8_t *data = read_file("420.jpg", &size), *form, *want, *large;
+	uint8_t *data = data_load("pipeline/data", "420.jpg", &size), *form, *want, *large;
 
 	sample_init(&s, "\"patch_size\":4,\"max_patches\":100");
 	pipeline = s.pipeline;

@@ -15,6 +15,7 @@
 #include "pipeline/engine/finish.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/spec.h"
+#include "tests/data.h"
 #include "tests/histories.h"
 #include "tests/patience.h"
 #include "tests/pipeline/engine_plain.h"
@@ -33,33 +34,13 @@ static const char *const run_folders[] = {"data", "formats", "exif", "modern", "
 static unsigned run_first[RUN_FOLDERS + 1]; /* file of each folder; one after the other */
 static unsigned run_n_files;
 
-static FILE *run_open(const char *name)
-{
-	const char *top = getenv("top_srcdir");
-	char path[4096];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/tests/pipeline/%s", top ? top : ".", name);
-	file = fopen(path, "rb");
-	ck_assert_msg(file != NULL, "cannot open %s", path);
-	return file;
-}
-
 static void run_load(struct run_file *file, const char *folder, const char *name)
 {
 	char path[512];
-	FILE *in;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	in = run_open(path);
+	snprintf(path, sizeof(path), "pipeline/%s", folder);
 	snprintf(file->name, sizeof(file->name), "%s", name);
-	fseek(in, 0, SEEK_END);
-	file->size = (size_t)ftell(in);
-	rewind(in);
-	file->data = malloc(file->size ? file->size : 1);
-	ck_assert_ptr_nonnull(file->data);
-	ck_assert_uint_eq(fread(file->data, 1, file->size, in), file->size);
-	fclose(in);
+	file->data = data_load(path, name, &file->size);
 }
 
 static int run_compare(const void *a, const void *b)
@@ -218,7 +199,7 @@ static const struct {
 START_TEST(golden)
 {
 	const unsigned folder = run_golden[_i].folder;
-	FILE *file = run_open(run_golden[_i].name);
+	FILE *file = data_open("pipeline", run_golden[_i].name);
 	struct run_case c = {0};
 	unsigned specs = 0, lines = 0;
 	uint64_t nonce = 0, sample = 0;

@@ -16,6 +16,7 @@
 #include "base/philox.h"
 #include "pipeline/engine/fuse_fan.h"
 #include "pipeline/pipeline.h"
+#include "tests/data.h"
 #include "tests/patience.h"
 
 #define SHARE_SETS 72
@@ -35,22 +36,10 @@ static struct share_file share_files[] = {
 
 static void share_setup(void)
 {
-	const char *top = getenv("top_srcdir");
-
 	for (unsigned f = 0; f < BASE_ARRAY_LEN(share_files); f++) {
 		struct share_file *file = &share_files[f];
-		char path[4096];
-		FILE *in;
 
-		snprintf(path, sizeof(path), "%s/tests/pipeline/data/%s", top ? top : ".",
-			 file->name);
-		in = fopen(path, "rb");
-		ck_assert_msg(in != NULL, "cannot open %s", path);
-		file->data = malloc(65536);
-		ck_assert_ptr_nonnull(file->data);
-		file->size = fread(file->data, 1, 65536, in);
-		ck_assert_uint_lt(file->size, 65536);
-		fclose(in);
+		file->data = data_load("pipeline/data", file->name, &file->size);
 	}
 }
 

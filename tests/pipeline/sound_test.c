@@ -13,6 +13,7 @@
 #include "pipeline/forms/packed.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/compare.h"
+#include "tests/data.h"
 #include "tests/patience.h"
 
 #define MOST_FRAMES 8000
@@ -582,17 +583,7 @@ static const struct sound_of {
 
 static size_t load(const char *name, uint8_t *to)
 {
-	const char *top = getenv("top_srcdir");
-	char path[512];
-	size_t size;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/tests/pipeline/sounds/%s", top ? top : ".", name);
-	file = fopen(path, "rb");
-	ck_assert_msg(file != NULL, "%s", path);
-	size = fread(to, 1, MOST_BYTES, file);
-	fclose(file);
-	return size;
+	return data_read("pipeline/sounds", name, to, MOST_BYTES);
 }
 
 START_TEST(formats)

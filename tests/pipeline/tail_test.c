@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pipeline/pipeline.h"
+#include "tests/data.h"
 
 #define PIXELS "{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":4}"
 #define CAST ",{\"op\":\"cast\"}"
@@ -227,17 +228,7 @@ static size_t picture_size;
 
 static void load(void) /* 420.jpg */
 {
-	const char *top = getenv("top_srcdir");
-	char path[4096];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/tests/pipeline/data/420.jpg", top ? top : ".");
-	file = fopen(path, "re");
-	ck_assert_msg(file != NULL, "cannot open %s", path);
-	picture = malloc(1 << 20);
-	picture_size = fread(picture, 1, 1 << 20, file);
-	ck_assert(picture_size > 0 && picture_size < 1 << 20);
-	fclose(file);
+	picture = data_load("pipeline/data", "420.jpg", &picture_size);
 }
 
 static void unload(void)

@@ -6,7 +6,6 @@
  */
 
 #include <check.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +16,11 @@
 #include "base/philox.h"
 #include "base/sandbox.h"
 #include "pipeline/video/video_module.h"
+#include "tests/data.h"
 #include "tests/patience.h"
 
 #define MOST_CLIPS 16
 #define MOST_NUMBERS 40000
-#define MOST_BYTES 65536
 #define EACH 97        /* of the numbers is in the golden file */
 #define NEAR 2e-5f     /* of what is written with five digits, by whichever processor's code */
 #define NEAR_PART 2e-3 /* a coding's noise is drawn anew */
@@ -42,28 +41,10 @@ static struct sound_head head;
 static struct pipeline_error error;
 static float whole[MOST_NUMBERS], part[MOST_NUMBERS], again[2];
 
-static size_t load(const char *name, uint8_t **ret)
-{
-	char path[PATH_MAX];
-	FILE *file;
-	size_t size;
-
-	snprintf(path, sizeof(path), "%s/tests/pipeline/%s",
-		 getenv("top_srcdir") ? getenv("top_srcdir") : ".", name);
-	file = fopen(path, "re");
-	*ret = malloc(MOST_BYTES);
-	if (!file || !*ret)
-		ck_abort_msg("%s cannot be read", path);
-	size = fread(*ret, 1, MOST_BYTES, file);
-	fclose(file);
-	*ret = realloc(*ret, size); /* so that the sanitizer sees a byte too many */
-	return size;
-}
-
 static void load_clip(char *line)
 {
 	struct clip *clip = &clips[n_clips++];
-	char path[64], *numbers;
+	char *numbers;
 
 	snprintf(clip->name, sizeof(clip->name), "%s", strtok(line, "\t"));
 	clip->rate = (uint32_t)atoi(strtok(NULL, "\t"));
@@ -76,23 +57,18 @@ static void load_clip(char *line)
 		clip->number[i / EACH] = strtof(numbers, &numbers);
 		numbers++;
 	}
-	snprintf(path, sizeof(path), "video_sounds/%s", clip->name);
-	clip->size = load(path, &clip->data);
+	clip->data = data_load("pipeline/video_sounds", clip->name, &clip->size);
 }
 
 static void load_clips(void)
 {
-	_cleanup_free_ uint8_t *text = NULL;
-	const size_t size = load("golden_video_sounds.tsv", &text);
-	char *rest = NULL, *line;
+	FILE *file = data_open("pipeline", "golden_video_sounds.tsv");
+	_cleanup_free_ char *line = NULL;
+	size_t room = 0;
 
-	text = realloc(text, size + 1);
-	text[size] = '\0';
-	for (line = (char *)text; *line && n_clips < MOST_CLIPS; line = rest) {
-		rest = line + strcspn(line, "\n");
-		*rest++ = '\0';
+	while (n_clips < MOST_CLIPS && getline(&line, &room, file) > 0)
 		load_clip(line);
-	}
+	fclose(file);
 }
 
 static struct video_sound *open_clip(const struct clip *clip)
@@ -279,7 +255,7 @@ START_TEST(silence_beside_a_clip)
 		ck_assert_float_eq_tol(
 		    beside.audio[i],
 		    i < 576 ? 0 : (whole[2 * (i - 576)] + whole[2 * (i - 576) + 1]) / 2, NEAR);
-	silent.size = load("video_sounds/silent.mp4", &silent.data);
+	silent.data = data_load("pipeline/video_sounds", "silent.mp4", &silent.size);
 	beside_run(&beside, silent.data, silent.size);
 	ck_assert_int_eq(beside.heard, 0);
 	for (int64_t i = 0; i < 600; i++)
@@ -377,7 +353,7 @@ static void refuse(const char *name, const char *words)
 {
 	struct clip clip = {.size = 0};
 
-	clip.size = load(name, &clip.data);
+	clip.data = data_load("pipeline", name, &clip.size);
 	ck_assert_ptr_null(open_clip(&clip));
 	ck_assert_msg(strstr(error.text, words), "%s, not %s", error.text, words);
 	free(clip.data);
@@ -394,7 +370,7 @@ START_TEST(no_sound)
 	struct clip clip = {.size = 0};
 	struct video_sound *sound;
 
-	clip.size = load("video_sounds/silent.mp4", &clip.data);
+	clip.data = data_load("pipeline/video_sounds", "silent.mp4", &clip.size);
 	sound = open_clip(&clip);
 	ck_assert_ptr_nonnull(sound);
 	ck_assert_int_eq(head.frames, 0);

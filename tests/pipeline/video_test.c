@@ -16,11 +16,11 @@
 #include "base/philox.h"
 #include "base/sandbox.h"
 #include "pipeline/video/video_module.h"
+#include "tests/data.h"
 #include "tests/patience.h"
 
 #define MOST_CLIPS 40
 #define MOST_FRAMES 64
-#define MOST_BYTES 65536
 
 struct clip {
 	char name[32];
@@ -37,24 +37,6 @@ static const struct video_module *module;
 static struct video_room *room;
 static struct video_head head;
 static struct pipeline_error error;
-
-static size_t load(const char *name, uint8_t **ret)
-{
-	char path[PATH_MAX];
-	FILE *file;
-	size_t size;
-
-	snprintf(path, sizeof(path), "%s/tests/pipeline/videos/%s",
-		 getenv("top_srcdir") ? getenv("top_srcdir") : ".", name);
-	file = fopen(path, "re");
-	*ret = malloc(MOST_BYTES);
-	if (!file || !*ret)
-		ck_abort_msg("%s cannot be read", path);
-	size = fread(*ret, 1, MOST_BYTES, file);
-	fclose(file);
-	*ret = realloc(*ret, size); /* so that the sanitizer sees a byte too many */
-	return size;
-}
 
 static void load_clip(char *line)
 {
@@ -73,19 +55,14 @@ static void load_clip(char *line)
 		times++;
 		sums++;
 	}
-	clip->size = load(clip->name, &clip->data);
+	clip->data = data_load("pipeline/videos", clip->name, &clip->size);
 }
 
 static void load_clips(void)
 {
-	char path[PATH_MAX], line[2048];
-	FILE *file;
+	FILE *file = data_open("pipeline", "golden_videos.tsv");
+	char line[2048];
 
-	snprintf(path, sizeof(path), "%s/tests/pipeline/golden_videos.tsv",
-		 getenv("top_srcdir") ? getenv("top_srcdir") : ".");
-	file = fopen(path, "re");
-	if (!file)
-		exit(EXIT_FAILURE);
 	while (n_clips < MOST_CLIPS && fgets(line, sizeof(line), file))
 		load_clip(line);
 	fclose(file);
@@ -234,8 +211,8 @@ START_TEST(refused)
 	};
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(table); i++) {
-		_cleanup_free_ uint8_t *data = NULL;
-		const size_t size = load(table[i].name, &data);
+		size_t size;
+		_cleanup_free_ uint8_t *data = data_load("pipeline/videos", table[i].name, &size);
 
 		refuse(data, size, table[i].words);
 	}
@@ -246,8 +223,8 @@ END_TEST
 /* Says that it has 50 million frames. */
 START_TEST(large_tables)
 {
-	_cleanup_free_ uint8_t *data = NULL;
-	const size_t size = load("h264.mp4", &data);
+	size_t size;
+	_cleanup_free_ uint8_t *data = data_load("pipeline/videos", "h264.mp4", &size);
 	uint8_t *table = memmem(data, size, "stsz", 4);
 
 	ck_assert_ptr_nonnull(table);
@@ -283,8 +260,8 @@ static int decode_within(const uint8_t *data, size_t size, uint64_t more)
 /* With so much memory too little, it is the memory that is named, and not the file. */
 START_TEST(memory)
 {
-	_cleanup_free_ uint8_t *data = NULL;
-	const size_t size = load("wide.mp4", &data);
+	size_t size;
+	_cleanup_free_ uint8_t *data = data_load("pipeline/videos", "wide.mp4", &size);
 	unsigned short_of = 0;
 
 	for (uint64_t more = 1; more < 48; more += 3) {
@@ -305,8 +282,9 @@ END_TEST
 
 START_TEST(truncated)
 {
-	_cleanup_free_ uint8_t *data = NULL;
-	const size_t size = load("open.mp4", &data); /* moov is its end */
+	size_t size;
+	_cleanup_free_ uint8_t *data =
+	    data_load("pipeline/videos", "open.mp4", &size); /* moov is its end */
 
 	refuse(data, size / 2, "cut short or damaged: copy it anew");
 }
@@ -314,8 +292,8 @@ END_TEST
 
 START_TEST(size_that_changes)
 {
-	_cleanup_free_ uint8_t *data = NULL;
-	const size_t size = load("sizes.ts", &data);
+	size_t size;
+	_cleanup_free_ uint8_t *data = data_load("pipeline/videos", "sizes.ts", &size);
 	const uint8_t *pixels;
 	unsigned changed = 0;
 

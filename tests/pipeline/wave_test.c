@@ -13,6 +13,7 @@
 #include "pipeline/sound/sound.h"
 #include "pipeline/sound/wave.h"
 #include "pipeline/spec/spec.h"
+#include "tests/data.h"
 #include "tests/patience.h"
 
 #define MOST_WAVE 64000
@@ -118,15 +119,10 @@ static void check_line(char *at, size_t line)
 
 START_TEST(like_torchaudio)
 {
-	const char *top = getenv("top_srcdir");
+	FILE *file = data_open("pipeline", "golden_wave.tsv");
 	_cleanup_free_ char *line = NULL;
 	size_t room = 0, lines = 0;
-	char path[512];
-	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/tests/pipeline/golden_wave.tsv", top ? top : ".");
-	file = fopen(path, "r");
-	ck_assert_msg(file != NULL, "%s", path);
 	while (getline(&line, &room, file) > 0)
 		check_line(line, ++lines);
 	fclose(file);

@@ -8,6 +8,7 @@
 
 #include "base/little.h"
 #include "pipeline/forms/form.h"
+#include "tests/data.h"
 #include "tests/worker/suite.h"
 #include "worker/evict.h"
 #include "worker/forming.h"
@@ -16,18 +17,7 @@
 
 static size_t load_photo(uint8_t *ret)
 {
-	const char *top = getenv("top_srcdir");
-	char path[4096];
-	size_t size;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/tests/worker/photo.jpg", top ? top : ".");
-	file = fopen(path, "rb");
-	ck_assert_ptr_nonnull(file);
-	size = fread(ret, 1, FORMING_PHOTO_MOST, file);
-	fclose(file);
-	ck_assert_uint_gt(size, 0);
-	return size;
+	return data_read("worker", "photo.jpg", ret, FORMING_PHOTO_MOST);
 }
 
 /* A worker has it for life. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/pipeline.h"
+#include "tests/data.h"
 #include "tests/worker/rig.h"
 
 #include <errno.h>
@@ -25,19 +26,8 @@ static struct rig_photo rig_photo;
 
 static void rig_load_photo(void)
 {
-	const char *top = getenv("top_srcdir");
-	char path[1024];
-	FILE *file;
-
-	if (rig_photo.data != NULL)
-		return;
-	snprintf(path, sizeof(path), "%s/tests/worker/photo.jpg", top != NULL ? top : ".");
-	file = fopen(path, "rb");
-	ck_assert_msg(file != NULL, "%s: %s", path, strerror(errno));
-	rig_photo.data = malloc(65536);
-	rig_photo.size = fread(rig_photo.data, 1, 65536, file);
-	ck_assert_uint_gt(rig_photo.size, 0);
-	fclose(file);
+	if (rig_photo.data == NULL)
+		rig_photo.data = data_load("worker", "photo.jpg", &rig_photo.size);
 }
 
 /* ---- the process ---- */
