@@ -159,7 +159,8 @@ static void azure_sign_write(FILE *to, const struct http_request *request, const
 		fprintf(to, "\n%s", query->line[i]);
 }
 
-char *azure_sign_text(const struct http_request *request, const char *account)
+/* What is signed, of a request that has all of its headers but Authorization. The caller frees; NULL: no memory. */
+static char *sign_text(const struct http_request *request, const char *account)
 {
 	_cleanup_(azure_sign_freep) struct azure_sign_lines headers = {.n = 0}, query = {.n = 0};
 	const char *mark = strchr(request->url, '?');
@@ -192,7 +193,7 @@ int azure_sign(struct http_request *request, const char *account, const uint8_t 
 	r = bearer_header(request, "x-ms-date", date);
 	if (r < 0)
 		return r;
-	text = azure_sign_text(request, account);
+	text = sign_text(request, account);
 	if (!text)
 		return -ENOMEM;
 	hash_hmac(key, key_bytes, text, strlen(text), &id);
