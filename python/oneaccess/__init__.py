@@ -21,7 +21,9 @@ from . import errors, features, orders, transforms  # noqa: E402
 from ._core import version as __version__  # noqa: E402
 from .albumentations import from_albumentations  # noqa: E402
 from .array_record import from_array_record  # noqa: E402
+from .bad import BadSample  # noqa: E402
 from .bagz import from_bagz  # noqa: E402
+from .batches import Batch  # noqa: E402
 from .beton import from_beton  # noqa: E402
 from .cells import from_h5ad  # noqa: E402
 from .columns import Blocks, Pad  # noqa: E402
@@ -34,7 +36,7 @@ from .hf import from_hf  # noqa: E402
 from .kitti import from_kitti  # noqa: E402
 from .lakehouse import from_delta, from_iceberg, from_lance  # noqa: E402
 from .lines import from_csv, from_jsonl  # noqa: E402
-from .loader import BadSample, Batch, Loader  # noqa: E402
+from .loader import Loader  # noqa: E402
 from .masks import Image, Mask  # noqa: E402
 from .measured import column_stats, column_values  # noqa: E402
 from .members import from_mds, from_tar  # noqa: E402

@@ -3,10 +3,7 @@
 
 import array
 import base64
-import csv
 import hashlib
-import json
-import math
 import os
 import re
 import sys
@@ -14,293 +11,26 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
-from . import _core, choices, columns, convert, ending, errors, flat, nested, orders, picked, ragged as ragged_of, ranks as ranks_of, rows, samples as samples_of, settings, sharded, \
-    tables, tfdata, torchdata, trees, urls, wrapped, writer
-from .errors import ArgumentError, DatasetError, Error, ForkedError, SampleError, StateError, TransformError, UnreachableError
-from .masks import is_image
-from .transforms import FIRST_FIELD, Compose, Op, Pipeline, ops_of, sides_of
+from . import _core, arguments, batches, choices, convert, ending, errors, flat, nested, orders, paths, picked, ragged as ragged_of, ranks as ranks_of, rows, \
+    samples as samples_of, settings, sharded, tables, tfdata, torchdata, trees, urls, waiting, wrapped, writer
+from .arguments import DECIDED, ORDERS
+from .bad import BadSample, BadSamples
+from .batches import Batch, DictBatch
+from .errors import ArgumentError, DatasetError, Error, SampleError, StateError, TransformError, UnreachableError
+from .loops import Lease, Loop
+from .transforms import Op, Pipeline, ops_of, sides_of
 
-_ORDERS = {"usual": 0, "carousel": 1, "any": 2, "seeded": 3, "sequential": 4, "replay": 5}
-_BAD = {"error": 0, "skip": 1, "substitute": 2}
-_COPY, _DROP_LAST, _KEEP, _WRITABLE, _SPREAD, _RESAMPLE = 1, 2, 8, 16, 32, 64
-_SPREADS = {None: 0, "step": _SPREAD}
-_HELD = {"copy": _KEEP, "error": _WRITABLE}
-_REFRESHES = {None: False, "epoch": True}
 _MOST_VERSIONS = 5      # that come while one is opened
 _IS_OTHER = "resume with the dataset it was saved with"     # of another version than the token (plan/token.c)
 _STATE_VERSION = 1
-_QUIET_SECONDS = 2.0
-_MOST_SECONDS = 2_000_000  # of a timeout, so that it has room in an int of ms
-_LAST_MS = 5000  # to ask for bad samples before a stream is given back
-
-# Orders that one daemon decides as it goes: the ranks of one node alone can share them.
-_DECIDED = (_ORDERS["usual"], _ORDERS["carousel"], _ORDERS["any"])
 
 # What a Loader knows of its ranks.
 _OF_RANKS = ("_ranks", "rank", "world_size", "_job", "_options", "_agreed")
 
-# What torch.utils.data.DataLoader takes and nobody needs here.
-_IGNORED = {
-    "num_workers": "the daemon decodes for all jobs; a loader has no processes of its own",
-    "pin_memory": "batches are views of shared memory, which the device reads directly with"
-                  " device=\"cuda\"",
-    "prefetch_factor": "the daemon keeps slots filled as far as its memory allows",
-    "persistent_workers": "there are no workers in this process",
-    "pin_memory_device": "see pin_memory",
-    "worker_init_fn": "there are no workers in this process",
-    "multiprocessing_context": "there are no workers in this process",
-    "in_order": "batches come in the order of the epoch, whoever has made them",
-    "snapshot_every_n_steps": "state_dict() is exact at each step, and nothing is kept for it",
-}
-_REFUSED = {
-    "transform": "the second argument is the pipeline",
-}
-
-
-class Batch(tuple):
-    """A batch, as a tuple of arrays: ``images, labels = batch``.
-
-    The first dimension of each array is the samples. Images are a view of shared memory, which lives as long as any array of it;
-    what is written to it is private. Labels are private.
-    """
-
-    ids: object         # of the samples in the data set: a memoryview of int64
-    epoch: int          # from 0
-    step: int           # from 0 in each epoch
-    is_last: bool       # of its epoch
-    substituted: int    # samples that are another sample, as theirs was bad
-
-    def __repr__(self):
-        shapes = ", ".join(str(tuple(getattr(array, "shape", ()))) for array in self.arrays())
-        place = f" {self.step} of epoch {self.epoch}" if hasattr(self, "step") else ""  # a tree of arrays has none
-        return f"<Batch{place}: {shapes}>"
-
-    def arrays(self):
-        """The arrays, as a plain tuple."""
-        return tuple(self)
-
-    def __reduce__(self):
-        """For pickle and copy.deepcopy(), after which the arrays are one's own."""
-        facts = vars(self).items()
-        numbers = {name: array.array(fact.format, fact.tolist()) for name, fact in facts if isinstance(fact, memoryview)}
-        arrays = list(self.items()) if isinstance(self, dict) else list(self)
-        return _restored, (type(self), arrays, {name: fact for name, fact in facts if name not in numbers}, numbers)
-
-
-class DictBatch(dict):
-    """A Batch of samples that are dicts: ``batch["name"]``."""
-
-    __repr__, __reduce__ = Batch.__repr__, Batch.__reduce__
-
-    def arrays(self):
-        return tuple(self.values())
-
-    ids: object
-    epoch: int
-    step: int
-    is_last: bool
-    substituted: int
-
-
-def _restored(cls, arrays, facts, numbers):
-    """A batch that was pickled."""
-    batch = cls(arrays)
-    vars(batch).update(facts, **{name: memoryview(some) for name, some in numbers.items()})
-    return batch
-
-
-class BadSample(NamedTuple):
-    """A sample that could not be read, decoded or preprocessed (oa_bad_samples(3))."""
-
-    index: int  # its number in the data set, as in Batch.ids
-    path: str   # of its file; "dataset[index]" for wrap()
-    stage: str  # "open", "read", "decode", "pipeline", "worker", "memory", "unknown"
-    error: str  # one line
-
-
-class _Voice:
-    """Tells people on stderr what takes long: first after two seconds, then more and more rarely."""
-
-    def __init__(self, what):
-        self._what = what
-        self._next = time.monotonic() + _QUIET_SECONDS
-        self._pause = _QUIET_SECONDS
-
-    def __call__(self, text, done=0, total=0):
-        now = time.monotonic()
-        if now < self._next:
-            return
-        self._pause *= 2
-        self._next = now + self._pause
-        share = f" ({done:,} of {total:,})" if total else f" ({done:,})" if done else ""
-        print(f"oneaccess: {self._what}: {text}{share}", file=sys.stderr, flush=True)
-
-
-def _refuse_nodes(ranks):
-    """Each node's daemon would deal an epoch of its own, and samples would be lost and repeated."""
-    raise ArgumentError(
-        f"{ranks.world_size} ranks, and {ranks.why}: some are on other nodes, whose daemons know nothing of this one's"
-        " order; give all ranks order=\"seeded\" and the same seed= (each epoch is another order then, too), which"
-        " every node computes for itself; a job of this process alone gives rank=0, world_size=1")
-
-
-def _refuse_worker():
-    data = sys.modules.get("torch.utils.data")
-    if data is not None and data.get_worker_info() is not None:
-        raise ForkedError("a Loader was made in a worker process of torch's DataLoader: iterate over the"
-                          " Loader itself in the main process, it needs no workers")
-
 
 def _numbered(what, begin, end):
     return f"{what} {begin}" if end - begin == 1 else f"{what}s {begin} to {end - 1}"
-
-
-def _parted(split):
-    """The bounds and the seed. The library takes 0 and 0 for no split."""
-    try:
-        first, last, *key = split
-        first, last, (key,) = float(first), float(last), key or (0,)
-        key = choices.counted("the seed of split", key, 0)
-    except ArgumentError:
-        raise
-    except (TypeError, ValueError):
-        raise ArgumentError(f"split is {split!r}: (from, to) or (from, to, seed)") from None
-    if not (0 <= first <= 1 and 0 <= last <= 1 and first != last):
-        raise ArgumentError(f"split is {first:g} and {last:g}, must be 0 to 1, and differ")
-    return first, last, key
-
-
-def patience(timeout: float | None) -> float | None:
-    """Seconds; None: no limit, which is torch's 0, too."""
-    try:
-        if timeout is None or (0 <= timeout and timeout in (0, math.inf)):
-            return None
-        if 0 < timeout:
-            return min(float(timeout), _MOST_SECONDS)
-    except TypeError:
-        pass
-    raise ArgumentError(f"timeout is {timeout!r}: a number of seconds, or None for no limit")
-
-
-_NAMED = "name:"
-
-
-def _is_named(path):
-    """Is it the name of a data set that an administrator shows to others, and no path?"""
-    return isinstance(path, str) and path.startswith(_NAMED)
-
-
-def _usual_pipeline(dataset, socket):
-    """What an administrator has set for jobs of a named data set that bring none; "" or None: nothing."""
-    if not _is_named(dataset):
-        return None
-    sets = json.loads(_core.Client(socket).status()).get("datasets", [])
-    return next((one.get("pipeline") for one in sets if _NAMED + one["name"] == dataset), None)
-
-
-def _path(path):
-    path = os.fspath(path)
-    return os.path.expanduser(path) if isinstance(path, str) else path
-
-
-_MANIFESTS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
-_LABELS = ("label", "class", "y")   # of a manifest's columns (storage/source/scan/scan_manifest.c)
-
-
-def _columns(manifest):
-    """The names in its first line; pairs have none."""
-    if manifest.lower().endswith(".json"):
-        return []
-    with open(manifest, encoding="utf-8-sig", errors="replace", newline="") as file:
-        line = file.readline(1 << 16)
-    try:
-        if manifest.lower().endswith((".jsonl", ".ndjson")):
-            return list(json.loads(line))
-        return [name.strip() for name in next(csv.reader([line], delimiter="\t" if manifest.lower().endswith(".tsv") else ","))]
-    except (ValueError, TypeError, StopIteration, csv.Error):
-        return []
-
-
-def _has_pairs(file):
-    """Is it a dataset.json of StyleGAN's kind?"""
-    try:
-        with open(file, "rb") as there:
-            return bool(re.match(rb'\s*{\s*"labels"\s*:\s*\[', there.read(256)))
-    except OSError:
-        return False
-
-
-def _root(path, name):
-    """The folder that a sample's name is below: of shards and manifests, that of these."""
-    if not os.path.exists(path):
-        path = path.rpartition("?")[0] or path
-    if os.path.isfile(path) and (path.lower().endswith(_MANIFESTS) or os.path.basename(path) == name.partition(":")[0]):
-        return os.path.dirname(path)
-    return path if os.path.exists(path) else os.path.dirname(path.partition("{")[0])
-
-
-def _said_behind(path):
-    """The path, and the options that stand behind it, as accessd finds them (storage/source/source_root.c)."""
-    whole = os.fsdecode(path)
-    if urls.is_url(whole):
-        return urls.parted(whole)
-    plain, mark, options = whole.rpartition("?")
-    if not mark or _is_named(path) or os.path.exists(whole):
-        return path, {}
-    return plain, dict(option.partition("=")[::2] for option in options.split(",") if option)
-
-
-def _source(options, mark="?"):
-    """As they stand behind the path."""
-    words = []
-    for key, value in sorted((options or {}).items()):
-        word = f"{key}={int(value) if isinstance(value, bool) else value}"
-        if not re.fullmatch("[a-z][a-z0-9_]*=[^,?]+", word):
-            raise ArgumentError(f"source: {word!r} is no option: names have a-z, 0-9 and _, values are not empty and have"
-                                " neither , nor ?")
-        words.append(word)
-    return mark + ",".join(words) if words else ""
-
-
-def _views_of(ops):
-    """[(name, view)] of the fields of views, in a batch's order: the pictures, then what begins with an op of its own, and what that has behind it; None: what
-    nobody is shown."""
-    own = {}
-    try:
-        for op in ops:
-            if op["op"] == "view":
-                names = op["names"]
-                own.update({name: [] for name in names})
-            for name in names if own else ():
-                own[name].append(op["op"])
-    except (KeyError, TypeError):
-        return []
-    sides = sides_of(ops)
-    made = [(name, name) for name in own if name not in sides]
-    for name, first in sides.items():
-        rest = [f"{name}_length"] if first in FIRST_FIELD else [f"{name}_grid", None] if "patches" in own[name] else []
-        made += [(field, name) for field in (name, *rest)]
-    return made
-
-
-def _third_of(ops):
-    """(the first field's name, that of a third one behind it and label): of clips their lengths, of patches their grids; or None."""
-    names = [op["op"] for op in ops]
-    if names and names[0] in FIRST_FIELD:
-        return FIRST_FIELD[names[0]], "length"
-    return ("image", "grid") if "patches" in names else None
-
-
-def _job_name(name, ranks):
-    if name is not None or ranks == 1:
-        return name
-    # Ranks find each other by name: of one launch, so that two runs of a script do not meet.
-    launch = (os.environ.get("TORCHELASTIC_RUN_ID") or os.environ.get("SLURM_JOB_ID") or "") + \
-        os.environ.get("MASTER_ADDR", "") + os.environ.get("MASTER_PORT", "")
-    launch += "".join(f" {os.environ[name]}" for name in ("SLURM_STEP_ID", "PMIX_NAMESPACE") if name in os.environ)
-    return f"{os.path.basename(sys.argv[0]) or 'python'} {launch}".strip()
 
 
 class Loader:
@@ -446,14 +176,14 @@ class Loader:
                  ragged: str | Mapping[str, str] | None = None, refresh: str | None = None, chunk: int | None = None,
                  sharding: object = None, **others):
         self._stream = None
-        self.ignored = self._sort_out(others)
-        _refuse_worker()
+        self.ignored = arguments.sort_out(others)
+        torchdata.refuse_worker()
         self._wrapped = self._pool = self._direct = None
-        if not _is_named(dataset) and tables.is_meant(dataset):
+        if not paths.is_named(dataset) and tables.is_meant(dataset):
             if urls.is_url(dataset):
                 dataset, source = urls.for_arrow(dataset, source), None
             dataset = tables.from_parquet(dataset)
-        if source is None and not _is_named(dataset) and writer.is_meant(dataset):
+        if source is None and not paths.is_named(dataset) and writer.is_meant(dataset):
             dataset = writer.written(dataset)
         self._asked = None      # a function that says each epoch's ids
         if callable(order):
@@ -462,8 +192,8 @@ class Loader:
             self._asked, order = orders.Asked(order), "sequential"
             ids = self._asked(0)
         named = None if self._has_read_order else order
-        blocks = self._blocks(dataset, shuffle, named or ("replay" if replay is not None else None))
-        if isinstance(dataset, (wrapped.Wrapped, picked.Picked)) and pipeline is not None and (sides := sides_of(ops_of(self._text(pipeline)))):
+        blocks = arguments.blocks_of(dataset, shuffle, named or ("replay" if replay is not None else None))
+        if isinstance(dataset, (wrapped.Wrapped, picked.Picked)) and pipeline is not None and (sides := sides_of(ops_of(arguments.text_of(pipeline)))):
             dataset = dataset.beside(sides)
         if isinstance(dataset, wrapped.Wrapped):
             self._wrapped = dataset
@@ -484,11 +214,11 @@ class Loader:
         if self._direct is not None:
             dataset, source = self._direct.path, {**self._direct.source, **(source or {})}
         self._folder = urls.path_of(dataset)
-        if source and _is_named(self._folder):
+        if source and paths.is_named(self._folder):
             raise ArgumentError(f"source= is about files, and {self._folder!r} is a name: who runs accessd has set what"
                                 " stands behind its path")
         made = self._direct or self._pool
-        plain, said = _said_behind(self._folder)
+        plain, said = paths.said_behind(self._folder)
         if source and said:
             self._folder, source = plain, {**said, **source}
         self._layout = rows.layout_of(plain, source or said, parts, objective) if made is None else made.layout
@@ -497,10 +227,9 @@ class Loader:
         if self._is_rows():
             rows.refuse_pipeline(pipeline, self._folder)
         elif self._layout is None and pipeline is None:
-            pipeline = _usual_pipeline(self._folder, socket) or "imagenet-train"
+            pipeline = arguments.usual_pipeline(self._folder, socket) or "imagenet-train"
         if source:
-            whole = os.fsdecode(self._folder)
-            self._folder = whole + (_source(source, urls.mark_of(whole)) if urls.is_url(whole) else _source(source))
+            self._folder = paths.with_source(self._folder, source)
         self.pipeline = pipeline
         self.batch_size = choices.counted("batch_size", batch_size)
         epochs, samples = (None if number is None else choices.counted(what, number) for what, number in (("epochs", epochs), ("samples", samples)))
@@ -512,14 +241,7 @@ class Loader:
             rank, world_size, local_rank, local_world_size = self._sharded.ranks(rank, world_size, local_rank, local_world_size, socket)
         self._be_of(ranks_of.find(rank, world_size, local_rank, local_world_size))
         text = self._request(pipeline)
-        ops = ops_of(text)
-        views, self._third = _views_of(ops), _third_of(ops)
-        files = {} if self._layout is None else {name for name, code in self._layout.get("masks", {}).items() if is_image(code)}
-        self._views = [name for name, view in views if name != view or name not in files]       # those have a field already
-        for name in self._views:
-            if self._layout is not None and name in self._layout["names"]:
-                raise TransformError(f"view {name} has the name of a field of the data set's samples: name the field by images=, if it is an image, or give"
-                                     " the view another name, as views(first, other=pipeline) does")
+        self._shape = batches.Shape(ops_of(text), self._layout, self._wrapped, self._ragged)
         self.device = self._feed = self._why = None
         self._has_warned = self._has_told = False
         self._kept = 0            # samples that became private copies as they were held, as far as it was looked at
@@ -538,11 +260,11 @@ class Loader:
         self.as_, self._convert = convert.way(as_) if self._sharded is None else ("jax", self._sharded.way(convert.numpy()))
         convert.refuse(self.as_, self._layout)
         drop_last = drop_last or self._drops_rest()
-        self.copy, self.drop_last, self._timeout, self.epochs = copy, drop_last, patience(timeout), epochs
+        self.copy, self.drop_last, self._timeout, self.epochs = copy, drop_last, waiting.patience(timeout), epochs
         if blocks is not None:
             shuffle, order = None, "seeded"
-        chosen = self._order(shuffle, order, replay, seed, weights)
-        self._refresh = self._choose("refresh", refresh, _REFRESHES)
+        chosen = arguments.order_of(shuffle, order, replay, seed, weights)
+        self._refresh = arguments.choose("refresh", refresh, arguments.REFRESHES)
         if self._refresh:
             self._refuse_numbers({"ids": ids, "weights": weights, "split": split, "record": record, "replay": replay})
         self._check_nodes(chosen, state)
@@ -551,16 +273,16 @@ class Loader:
             "pipeline": text,
             "batch": batch_size,
             "chunk": None if chunk is None else choices.counted("chunk", chunk),
-            "flags": self._flags(copy, drop_last, self._choose("held", held, _HELD))
-                     | self._choose("spread", spread, _SPREADS),
+            "flags": self._flags(copy, drop_last, arguments.choose("held", held, arguments.HELD))
+                     | arguments.choose("spread", spread, arguments.SPREADS),
             "epochs": epochs if self._asked is None else 1,
-            "bad": self._choose("bad", bad, _BAD),
+            "bad": arguments.choose("bad", bad, arguments.BAD),
             "bad_budget": bad_budget,
             **self._of_ranks(),
             "order": chosen,
             "seed": seed,
-            "record": None if record is None else _path(record),
-            "replay": None if replay is None else _path(replay),
+            "record": None if record is None else paths.expanded(record),
+            "replay": None if replay is None else paths.expanded(replay),
             "reuse": reuse,
             "ids": choices.numbers(ids, "q"),
             "classes": classes,
@@ -572,7 +294,7 @@ class Loader:
             "objective": None if objective is None else objective.request(),
         }
         if split is not None:
-            first, last, key = _parted(split)
+            first, last, key = arguments.parted(split)
             self._options.update(split_from=first, split_to=last, split_seed=key)
         self._made_with = {name: self._options[name] for name in (*choices.OPTIONS, "order")}
         self._chosen = self._to_come = None    # by choose(): for the stream that there is, for the next epoch's
@@ -585,9 +307,7 @@ class Loader:
         self._lock = threading.RLock()
         self._token = None
         self._begins = 0          # the epoch that the token is the beginning of; None: its middle
-        self._bad = {}            # bad samples that were told so far, by index
-        self._bad_lock = threading.Lock()
-        self._has_met = False     # a bad sample ended a stream
+        self._bad = BadSamples(self._folder if self._pool is None else None)
         self._is_closed = False
         self._left = 0            # epochs that were left early: ranks then are a job of another name
         self._epoch = None        # the one that the last batch was of
@@ -603,95 +323,19 @@ class Loader:
 
     # ---- arguments ----
 
-    @staticmethod
-    def _sort_out(others):
-        for name in others:
-            if name in _REFUSED:
-                raise TransformError(f"{name} is not there: {_REFUSED[name]}")
-            if name not in _IGNORED:
-                raise TypeError(f"Loader() got an unexpected keyword argument '{name}'")
-        return {name: _IGNORED[name] for name in others}
-
-    @staticmethod
-    def _choose(what, word, words):
-        if word not in words:
-            raise ArgumentError(f"{what} is {word!r}; there are: {', '.join(word or 'None' for word in words)}")
-        return words[word]
 
     def _flags(self, copy, drop_last, held):
         if self._feed is not None:  # what a device has registered must stay what it is
             held = 0
-        return (_COPY if copy else held) | (_DROP_LAST if drop_last else 0)
+        return (arguments.COPY if copy else held) | (arguments.DROP_LAST if drop_last else 0)
 
-    def _order(self, shuffle, order, replay, seed, weights):
-        if isinstance(shuffle, str):
-            raise ArgumentError(f"shuffle is {shuffle!r}; there are: True, False, \"blocks\"")
-        if order is None:
-            if replay is not None:
-                order = "replay"
-            elif shuffle is not False and (seed is not None or weights is not None):
-                order = "seeded"
-                self._tell_seeded(seed)
-            elif shuffle is not None:
-                order = "usual" if shuffle else "sequential"
-            else:
-                order = "usual"
-        elif shuffle is not None:
-            raise ArgumentError("shuffle and order say the same: give one of them")
-        return self._choose("order", order, _ORDERS)
-
-    @staticmethod
-    def _blocks(dataset, shuffle, order):
-        """Those by which the order is to be."""
-        blocks = columns.blocks_of(dataset.dataset) if isinstance(dataset, wrapped.Wrapped) else None
-        if shuffle == "blocks":
-            if order is not None:
-                raise ArgumentError("shuffle and order say the same: give one of them")
-            if blocks is None:
-                raise ArgumentError("shuffle=\"blocks\" is for data sets that are read by blocks, and this one is not, or all of it is"
-                                    " kept in memory: leave shuffle out for a uniformly random order")
-            return blocks
-        if blocks is None or shuffle is False or order in ("sequential", "replay"):
-            return None
-        if order is not None:
-            raise ArgumentError(
-                f"order=\"{order}\" over {len(blocks.starts):,} row groups or chunks, of which {blocks.window} at a time are kept: each sample would cost one"
-                " of them. shuffle=\"blocks\" is a random order of these (the default), shuffle=False that of the files;"
-                f" cache=\"{-(-blocks.largest * (len(blocks.starts) + 1) >> 20)}M\" keeps all of them, in each process of the pool")
-        return blocks
-
-    @staticmethod
-    def _tell_seeded(seed):
-        if seed is not None:
-            errors.warn(f"seed={seed} without an order means order=\"seeded\": the same batches in each run. Name the"
-                        " order to say so, or leave the seed out: jobs share most in the order that accessd chooses", UserWarning)
-
-    @staticmethod
-    def _text(pipeline):
-        if isinstance(pipeline, str):
-            return pipeline
-        if isinstance(pipeline, Pipeline):
-            return pipeline.json
-        if isinstance(pipeline, (list, tuple, Op)):
-            return Compose([pipeline] if isinstance(pipeline, Op) else pipeline).json
-        if type(pipeline).__module__.split(".")[0] in ("torchvision", "torch"):
-            raise TransformError("a pipeline of torchvision is translated by"
-                                 " oneaccess.from_torchvision()")
-        how = "make one with oneaccess.transforms"
-        if isinstance(pipeline, int):
-            how += f". A batch's size is batch_size={pipeline}"
-        elif callable(pipeline) and getattr(pipeline, "__module__", "").startswith(__package__ + "."):
-            how = f"call it, as {pipeline.__name__}()"
-        elif callable(pipeline):
-            how += ". A function of your own runs in the __getitem__ of a data set that oneaccess.wrap() is given"
-        raise TransformError(f"{pipeline!r} is no pipeline: {how}")
 
     # ---- ranks, nodes ----
 
     def _be_of(self, ranks):
         self._ranks = ranks
         self.rank, self.world_size = ranks.rank, ranks.world_size
-        self._job = _job_name(self._job_asked, self.world_size)
+        self._job = ranks_of.job_name(self._job_asked, self.world_size)
 
     def _of_ranks(self):
         return {"ranks": self.world_size, "rank": self.rank, "local_ranks": self._ranks.local_world_size,
@@ -736,10 +380,10 @@ class Loader:
 
     def _check_nodes(self, order, state):
         """What cannot come right is refused at once."""
-        if self._ranks.why is None or order not in _DECIDED:
+        if self._ranks.why is None or order not in DECIDED:
             return
-        if order != _ORDERS["usual"] or not (state is not None or ranks_of.can_meet(self.world_size)):
-            _refuse_nodes(self._ranks)
+        if order != ORDERS["usual"] or not (state is not None or ranks_of.can_meet(self.world_size)):
+            ranks_of.refuse_nodes(self._ranks)
 
     def _agree(self):
         """Ranks that may be on several nodes say where they are, once; where a node's accessd would deal, all have rank 0's seed then. A
@@ -756,15 +400,15 @@ class Loader:
         is_on_one_node = self._ranks.is_known and self._ranks.why is None
         if is_on_one_node or not ranks_of.can_meet(self.world_size):
             return
-        is_fixed = not self._spread and self._options["order"] not in _DECIDED
+        is_fixed = not self._spread and self._options["order"] not in DECIDED
         self._ranks, seed = ranks_of.meet(self._ranks, self._socket, self._spread, is_fixed)
         if self._ranks.why is None:
             return
         self._options.update(self._of_ranks())
-        if self._options["order"] == _ORDERS["usual"]:
-            self._agreed = {"order": _ORDERS["seeded"], "seed": seed}
-        elif self._options["order"] in _DECIDED:
-            _refuse_nodes(self._ranks)
+        if self._options["order"] == ORDERS["usual"]:
+            self._agreed = {"order": ORDERS["seeded"], "seed": seed}
+        elif self._options["order"] in DECIDED:
+            ranks_of.refuse_nodes(self._ranks)
         try:
             ranks_of.compare(self._ranks, self._version)
         except BaseException:
@@ -783,7 +427,7 @@ class Loader:
         if classes is not None:
             raise TransformError("classes: those of a wrapped data set are not known before its samples are made:"
                                  " name the samples by ids=")
-        self._pool = dataset.attach(pipeline is not None, _Voice(f"opening {dataset!r}"))
+        self._pool = dataset.attach(pipeline is not None, waiting.Voice(f"opening {dataset!r}"))
         weakref.finalize(self, self._pool.close)
         return self._pool.folder
 
@@ -798,8 +442,8 @@ class Loader:
     def _request(self, pipeline):
         """The text of the pipeline for the daemon."""
         if self._layout is None:
-            return self._text(pipeline)
-        text = None if pipeline is None else self._text(pipeline)
+            return arguments.text_of(pipeline)
+        text = None if pipeline is None else arguments.text_of(pipeline)
         if self._direct is not None:
             return self._direct.text(text)
         return wrapped.pipeline_of(text, self._layout, self._wrapped is not None and self._wrapped.random,
@@ -933,7 +577,7 @@ class Loader:
             after["epochs"] = begins + 1
         self._drop()
         self._token, self._begins = token, begins
-        self._options = {**after, "flags": after["flags"] | _RESAMPLE}
+        self._options = {**after, "flags": after["flags"] | arguments.RESAMPLE}
         self._left += 1     # of ranks, a job of another name
         try:
             newest = self._open().state(begins)
@@ -952,8 +596,8 @@ class Loader:
     @staticmethod
     def _with(options, choice):
         """Where nothing says the order, one with weights is seeded; a token says so, too."""
-        usual = choice.get("weights") is not None and options["order"] == _ORDERS["usual"]
-        return {**options, **choice, **({"order": _ORDERS["seeded"]} if usual else {})}
+        usual = choice.get("weights") is not None and options["order"] == ORDERS["usual"]
+        return {**options, **choice, **({"order": ORDERS["seeded"]} if usual else {})}
 
     # ---- a device ----
 
@@ -1003,7 +647,7 @@ class Loader:
             return self._stream
         if self._is_closed:
             raise ValueError("the Loader was closed")
-        voice = _Voice(f"opening {self._folder}")
+        voice = waiting.Voice(f"opening {self._folder}")
         if self._client is None:
             try:
                 self._client = _core.Client(self._socket)
@@ -1019,30 +663,12 @@ class Loader:
             raise errors.of_path(error, self._folder) from None
         settings.check(self._client)
         self._compare()
-        self._tell_unlabelled()
+        if not self._is_unlabelled_told and self.rank == 0 and self._layout is None:    # one rank says it, once
+            self._is_unlabelled_told = True
+            for words in paths.untold_labels(self._folder):
+                errors.warn(words, UserWarning)
         return self._stream
 
-    def _tell_unlabelled(self):
-        """Of a table that has columns, and none by a label's name, class 0 throughout may not be what was meant; nor a folder's folders, where
-        its labels lie in a dataset.json. One rank says it, once."""
-        path, said = _said_behind(self._folder)
-        manifest = os.fsdecode(path)
-        if self._is_unlabelled_told or self.rank != 0 or self._layout is not None:
-            return
-        self._is_unlabelled_told = True
-        beside = os.path.join(manifest, "dataset.json")
-        if not urls.is_url(manifest) and _has_pairs(beside):
-            errors.warn(f"{beside} has labels, and a folder's labels are the folders in it: for those of the file give Loader() its path, {beside!r}",
-                        UserWarning)
-        if "label" in said or not manifest.lower().endswith(_MANIFESTS):
-            return
-        try:
-            names = _columns(manifest)
-        except OSError:     # one of an object store, or a name
-            return
-        if len(names) > 1 and not set(_LABELS) & set(names):
-            errors.warn(f"{manifest} has no column label, class or y, so all labels are 0; it has {', '.join(names[:20])}: if one of these is the label,"
-                        " say source={\"label\": \"ITS NAME\"}", UserWarning)
 
     def _compare(self):
         """A sampler of a part of the data set, or of another one, is no sampler of all of it; weights accessd compares."""
@@ -1088,15 +714,14 @@ class Loader:
             finally:
                 newest.close()
             self._token, self._dataset = token, None
-            with self._bad_lock:
-                self._bad.clear()
+            self._bad.forget()
             print(f"oneaccess: {self._folder} has another version since it was opened: epoch {self._begins} is of its {count:,} samples",
                   file=sys.stderr, flush=True)
 
     def _drop(self):
         stream, self._stream, self._early, self._first = self._stream, None, None, None
         if stream is not None:
-            self._remember(stream)
+            self._bad.remember(stream)
             stream.close()
         if self._feed is not None:
             with self._lock:
@@ -1143,10 +768,10 @@ class Loader:
                 self._leave_epoch()
             elif self._loop is not None and self._loop.has_ended:
                 self._begins = self._epoch + 1
-            self._loop = _Loop(self)
+            self._loop = Loop(self)
             _core.guard()
             trees.register(Batch, DictBatch)
-            return self._loop if self._feed is None else _Lease(self._loop, self._settle)
+            return self._loop if self._feed is None else Lease(self._loop, self._settle)
 
     to_tf_dataset = tfdata.to_tf_dataset
 
@@ -1169,7 +794,7 @@ class Loader:
             try:
                 sent = self._early or self._next(stream)
             except SampleError as error:
-                self._has_met = True
+                self._bad.has_met = True
                 if self._pool is None:
                     raise
                 raise self._explained(error) from None
@@ -1222,8 +847,8 @@ class Loader:
         """While it is used, the next one of the epoch is on its way; behind the last no pin is held."""
         arrays = self._feed.deliver(sent)
         if sent.about is not None:
-            arrays = [self._as_ragged(array, *about) for array, about in zip(arrays, sent.about)]
-        made = self._named(self._shaped(arrays), sent.batch, sent.ids)
+            arrays = [batches.as_ragged(array, *about) for array, about in zip(arrays, sent.about)]
+        made = batches.named(self._shaped(arrays), sent.batch, sent.ids)
         if sent.batch.is_last:
             self._feed.settle()
         else:
@@ -1234,78 +859,20 @@ class Loader:
     def _await(self, stream):
         if self._timeout is not None:
             return stream.next(int(self._timeout * 1000))
-        return self._patiently(stream.next)
+        return waiting.patiently(stream.next)
 
-    @staticmethod
-    def _patiently(take):
-        """take(milliseconds) until there is a batch; people are told what it waits for."""
-        voice = None
-        while True:
-            try:
-                return take(int(_QUIET_SECONDS * 1000))
-            except TimeoutError as late:
-                voice = voice or _Voice("no batch yet")
-                voice(str(late).partition(": ")[2])
 
     def _made(self, batch, is_private=False):
         """is_private: all of it is the job's own."""
-        arrays = [self._as_ragged(self._convert(field, not (self.copy or is_private) and self._is_own(field)),
-                                  field.lengths, field.kind)
+        arrays = [batches.as_ragged(self._convert(field, not (self.copy or is_private) and self._shape.is_own(field)),
+                                    field.lengths, field.kind)
                   for field in batch.fields if field.name != "index"]
-        made = self._named(self._shaped(arrays), batch, batch.ids)
+        made = batches.named(self._shaped(arrays), batch, batch.ids)
         return made if self._collate is None else self._collate([flat.at(made, number) for number in range(batch.count)])
 
-    @staticmethod
-    def _as_ragged(array, lengths, kind):
-        return array if lengths is None else ragged_of.Ragged(array, lengths, kind == "text")
-
-    def _is_own(self, field):
-        """Labels and numbers are the job's own."""
-        return (len(field.shape) == 1 or (self._layout is None and field.name == "label")
-                or (field.name == "grid" and self._third == ("image", "grid")))
 
     def _shaped(self, arrays):
-        """A batch of what samples are: tuples, or a wrapped data set's dicts."""
-        layout, views = self._layout, [*zip(self._views, arrays[len(arrays) - len(self._views):])]
-        views = [view for view in views if view[0] is not None]
-        if layout is None:
-            names = (self._third[0], "label", self._third[1]) if self._third else ("image", "label")
-            arrays = arrays[:len(names)] if self._third else arrays     # behind grids the patches' lengths, which are known
-            return DictBatch([*zip(names, arrays), *views]) if views else Batch(arrays)
-        if self._third:
-            first, label, third, *beside = arrays
-            arrays = [first, label, *(beside[1:] if self._third[1] == "grid" else beside)]
-            views = [(self._third[1], third), *views]
-        arrays = [arrays[at] for at in layout.get("places", range(len(layout["fields"])))]
-        if self._is_rows():
-            views = rows.shaped(arrays, layout, self.as_)
-            return Batch(arrays) if views is None else DictBatch(views)
-        names = layout["names"]
-        if self._wrapped is not None and self._wrapped.nested:
-            names, arrays = nested.joined(names, arrays, self._wrapped.nested, layout["texts"])
-        for at, name in enumerate(names):
-            if name in self._ragged:
-                arrays[at] = getattr(arrays[at], self._ragged[name])()
-        dataset = None if self._wrapped is None else self._wrapped.dataset
-        if isinstance(dataset, columns.Columns) and self.as_ != "dlpack" and self._sharded is None:
-            arrays = columns.cut(arrays, names, dataset.pads)
-        if getattr(dataset, "together", 1) > 1 and self.as_ != "dlpack" and self._sharded is None:
-            arrays = [array.reshape(-1, *array.shape[2:]) for array in arrays]
-        if layout.get("form"):
-            arrays = flat.formed(layout["form"], dict(zip(names, arrays)))
-            names, arrays = (arrays.keys(), arrays.values()) if layout["kind"] == "dict" else (names, arrays)
-        if layout["kind"] == "dict":
-            return DictBatch([*zip(names, arrays), *(view for view in views if view[0] not in names)])
-        return Batch([*arrays, *(view for _, view in views)])
-
-    @staticmethod
-    def _named(made, batch, ids):
-        made.ids = memoryview(ids).cast("q")
-        made.epoch = batch.epoch
-        made.step = batch.step
-        made.is_last = batch.is_last
-        made.substituted = batch.substituted
-        return made
+        return self._shape.made(arrays, self.as_, self.as_ != "dlpack" and self._sharded is None, self._is_rows())
 
     # ---- state ----
 
@@ -1431,35 +998,10 @@ class Loader:
     def _samples(self):
         """(path, label) of each sample of the data set, as of ImageFolder."""
         names, labels = self._open().names(self._all_ids()), self.targets
-        return [(self._path(index, name), label) for index, (name, label) in enumerate(zip(names, labels))]
+        return [(paths.of_sample(self._folder, name), label) for name, label in zip(names, labels)]
 
     # ---- bad samples ----
 
-    def _path(self, index, name):
-        if self._pool is not None:
-            return f"dataset[{index}]"
-        if _is_named(self._folder):
-            return f"{self._folder}/{name}"   # where it lies is not ours to know
-        if urls.is_url(self._folder):
-            return urls.below(self._folder, name)
-        return os.path.join(_root(os.path.abspath(self._folder), name), name)
-
-    def _learn(self, stream, timeout_ms):
-        told = stream.bad_samples(timeout_ms)
-        with self._bad_lock:
-            for index, name, stage, error in told:
-                if stage != "unknown" or index not in self._bad:
-                    self._bad[index] = BadSample(index, self._path(index, name), stage, error)
-
-    def _remember(self, stream):
-        """Of a stream that goes: a later one does not know what this one has met."""
-        try:
-            stats = stream.stats()
-            if self._has_met or stats["skipped"] or stats["substituted"]:
-                self._learn(stream, _LAST_MS)
-        except (Error, OSError, ValueError):
-            pass  # the stream goes in any case, or has gone
-        self._has_met = False
 
     @property
     def bad_samples(self) -> list[BadSample]:
@@ -1472,9 +1014,8 @@ class Loader:
         """
         stream = self._stream
         if stream is not None:
-            self._learn(stream, 0)
-        with self._bad_lock:
-            return [self._bad[index] for index in sorted(self._bad)]
+            self._bad.learn(stream, 0)
+        return self._bad.all()
 
     # ---- what it says of itself ----
 
@@ -1538,7 +1079,7 @@ class Loader:
         return self._open().stats()["n_samples"]
 
     def _is_sequential(self):
-        return self._options["order"] == _ORDERS["sequential"]
+        return self._options["order"] == ORDERS["sequential"]
 
     def __getitem__(self, index):
         raise TransformError("a Loader is no Dataset: iterate over it in the place of the DataLoader")
@@ -1548,47 +1089,3 @@ class Loader:
                              " they share their work")
 
 
-class _Loop:
-    """One epoch, or what is left of it."""
-
-    def __init__(self, loader):
-        self._loader = loader
-        self.count = 0
-        self.has_ended = False
-
-    def is_within(self):
-        """Some batches of the epoch were taken, not all."""
-        return self.count > 0 and not self.has_ended
-
-    def __iter__(self):
-        return self
-
-    def __len__(self):
-        return len(self._loader)
-
-    def __next__(self):
-        batch = self._loader._take(self)
-        if batch is None:
-            raise StopIteration
-        return batch
-
-
-class _Lease:
-    """A loop with a device: when it is left, the copies that are under way end, and no pin is held."""
-
-    def __init__(self, loop, settle):
-        self._loop, self._settle = loop, settle
-
-    def __iter__(self):
-        return self
-
-    def __len__(self):
-        return len(self._loop)
-
-    def __next__(self):
-        return next(self._loop)
-
-    def __del__(self, _is_finalizing=sys.is_finalizing):
-        """At the interpreter's end the feed is closed already, and modules may be gone."""
-        if not _is_finalizing():
-            self._settle()

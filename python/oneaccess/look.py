@@ -9,7 +9,8 @@ import sys
 
 from . import choices, transforms
 from .errors import ArgumentError, Error
-from .loader import BadSample, Loader
+from .bad import BadSample
+from .loader import Loader
 from .mix import Mix
 from .ragged import Ragged
 from .rows import Rows

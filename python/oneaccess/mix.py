@@ -7,14 +7,15 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 
-from . import _core, choices, tfdata, trees
+from . import _core, choices, tfdata, trees, waiting
+from .arguments import DROP_LAST
+from .batches import Batch, DictBatch
 from .errors import ArgumentError, Error, StateError, TransformError
-from .loader import Batch, DictBatch, Loader, patience
+from .loader import Loader
 
 _ENDS = {"first": 0, "all": 1, "longest": 2}
 _UNITS = {"samples": 0, "batches": 1}
 _SAMPLES = _UNITS["samples"]
-_DROP_LAST = 2
 _STATE_VERSION = 1
 
 
@@ -125,9 +126,9 @@ class Mix:
         self.weights = _weighed(weights, self.parts)
         self.batch_size = _sized(batch_size, self.parts)
         self.unit, self.end, self.epochs, self.drop_last = unit, end, epochs, drop_last
-        self._timeout = patience(timeout)
+        self._timeout = waiting.patience(timeout)
         self._options = {"unit": _chosen("unit", unit, _UNITS), "end": _chosen("end", end, _ENDS), "seed": seed,
-                         "epochs": epochs or 0, "flags": _DROP_LAST if drop_last else 0}
+                         "epochs": epochs or 0, "flags": DROP_LAST if drop_last else 0}
         _same_kind(self.parts)
         self._lock = threading.RLock()
         self._stream = self._early = self._token = self._loop = None
@@ -145,7 +146,7 @@ class Mix:
         part = self.parts[number]
         agreed = part._agree()
         options = {**part._options, **(agreed if self._token is None else {}), "batch": 0, "epochs": None,
-                   "flags": 0 if self._options["unit"] == _SAMPLES else part._options["flags"] & ~_DROP_LAST}
+                   "flags": 0 if self._options["unit"] == _SAMPLES else part._options["flags"] & ~DROP_LAST}
         if part._job is not None:  # by it ranks find each other, those of each part
             options["job"] = f"{part._job} (part {number} of a mix)"
         return options, self.weights[number]
@@ -201,7 +202,7 @@ class Mix:
     def _await(self):
         if self._timeout is not None:
             return self._open().next(int(self._timeout * 1000))
-        return self.parts[0]._patiently(self._open().next)
+        return waiting.patiently(self._open().next)
 
     def _made(self, batch):
         first, is_private = self.parts[0], self._options["unit"] == _SAMPLES

@@ -19,10 +19,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from . import _core, flat, picked, ranks as ranks_of, record, urls
+from . import _core, flat, paths, picked, ranks as ranks_of, record, urls
 from .casting import array_of, cast
 from .errors import ArgumentError, DatasetError, StateError, TransformError, not_there
-from .loader import Loader, _source
+from .loader import Loader
 from .ragged import Ragged
 from .wrapped import Wrapped
 
@@ -102,7 +102,7 @@ def _of(data, source, socket):
     if isinstance(data, (str, os.PathLike)):
         folder = urls.path_of(data)
         if source:
-            folder = os.fsdecode(folder) + _source(source)
+            folder = paths.with_source(folder, source)
         found = _core.Dataset(_core.Client(socket), folder)
         return _Of(found.count, found.version.hex())
     raise ArgumentError(f"data is {data!r}: a Loader, its data set, as a path or of wrap() and the like, of whose samples these are")

@@ -412,3 +412,21 @@ def compare_choices(ranks, said, failed):
         what = f"for epochs {' and '.join(epochs)}" if len(epochs) > 1 else "other ids, weights or samples"
         raise ArgumentError(f"rank 0 and rank {', '.join(others)} choose {what}, so samples would be lost and repeated: let each rank have the losses of"
                             " all (torch.distributed.all_reduce()), and choose the same at the same epoch")
+
+
+def job_name(name: str | None, ranks: int) -> str | None:
+    if name is not None or ranks == 1:
+        return name
+    # Ranks find each other by name: of one launch, so that two runs of a script do not meet.
+    launch = (os.environ.get("TORCHELASTIC_RUN_ID") or os.environ.get("SLURM_JOB_ID") or "") + \
+        os.environ.get("MASTER_ADDR", "") + os.environ.get("MASTER_PORT", "")
+    launch += "".join(f" {os.environ[name]}" for name in ("SLURM_STEP_ID", "PMIX_NAMESPACE") if name in os.environ)
+    return f"{os.path.basename(sys.argv[0]) or 'python'} {launch}".strip()
+
+
+def refuse_nodes(ranks):
+    """Each node's daemon would deal an epoch of its own, and samples would be lost and repeated."""
+    raise ArgumentError(
+        f"{ranks.world_size} ranks, and {ranks.why}: some are on other nodes, whose daemons know nothing of this one's"
+        " order; give all ranks order=\"seeded\" and the same seed= (each epoch is another order then, too), which"
+        " every node computes for itself; a job of this process alone gives rank=0, world_size=1")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from . import ranks as ranks_of
-from .errors import ArgumentError, TransformError
+from .errors import ArgumentError, ForkedError, TransformError
 from .samples import Samples
 
 _SAID = ("sampler", "batch_sampler", "generator")
@@ -199,3 +199,10 @@ def refuse(dataset: Any) -> None:
         refuse_iterable(dataset)
         how = "oneaccess.Loader(oneaccess.wrap(dataset), batch_size=...), or of Hugging Face's oneaccess.from_hf(dataset)"
     raise TransformError(f"{name} is no folder, shards or table: a Loader reads the files itself; {how}")
+
+
+def refuse_worker() -> None:
+    data = sys.modules.get("torch.utils.data")
+    if data is not None and data.get_worker_info() is not None:
+        raise ForkedError("a Loader was made in a worker process of torch's DataLoader: iterate over the"
+                          " Loader itself in the main process, it needs no workers")
