@@ -153,7 +153,7 @@ _WORDS = tuple((re.compile(r"(?<![/\w.-])" + pattern), words) for pattern, words
     (r"options\.(\w+)", r"\1"),
     (r"order OA_ORDER_(\w+)", lambda match: f'order="{match[1].lower()}"'),
     (r"OA_(ORDER|BAD)_([A-Z]+)", lambda match: f'{match[1].lower()}="{match[2].lower()}"'),
-    (r"an OA_(ORDER|BAD)_\.\.\.", "one of those that there are"),
+    (r"an OA_(ORDER|BAD|OBJECTIVE)_\.\.\.", "one of those that there are"),
     (r"OA_KEEP\b", 'held="copy"'),
     (r"OA_WRITABLE\b", 'held="copy"'),
     (r"OA_COPY\b", "copy=True"),
