@@ -71,9 +71,9 @@ __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "FillInMiddle", "
            "Pad", "Pipeline", "Points", "Ragged", "Segment", "SpanCorruption", "Writer", "__version__", "audio",
            "beside", "buckets", "column_stats", "column_values", "compute", "configure", "durations", "errors",
            "features", "fold", "from_albumentations", "from_array_record", "from_bagz", "from_beton", "from_coco",
-           "from_csv", "from_decathlon", "from_delta", "from_folders", "from_hf", "from_iceberg", "from_jsonl",
-           "from_kitti", "from_lance", "from_lerobot", "from_lmdb", "from_mds", "from_parquet", "from_rasters",
-           "from_recordings", "from_rlds", "from_slides", "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio",
-           "from_torchvision", "from_voc", "from_yolo", "from_zarr", "image_sizes", "imagenet_eval", "imagenet_train",
-           "mix", "orders", "patch_grid", "pipeline_for", "point_clouds", "store", "tokenize", "tokens", "transforms",
-           "varlen", "video", "views", "windows", "words", "wrap", "written"]
+           "from_csv", "from_decathlon", "from_delta", "from_folders", "from_h5ad", "from_hdf5", "from_hf",
+           "from_iceberg", "from_jsonl", "from_kitti", "from_lance", "from_lerobot", "from_lmdb", "from_mds",
+           "from_parquet", "from_rasters", "from_recordings", "from_rlds", "from_slides", "from_tar", "from_tfds",
+           "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "image_sizes",
+           "imagenet_eval", "imagenet_train", "mix", "orders", "patch_grid", "pipeline_for", "point_clouds", "store",
+           "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows", "words", "wrap", "written"]
