@@ -7,10 +7,10 @@
         ...
 
 Loader opens a data set. wrap() and the from_...() functions make a data set for it of Python code, tables and other files.
-tokenize() makes a file of tokens of texts, for tokens(). transforms has the pipelines, features what columns of tables become. mix() combines data sets, store() and compute() keep what a model computed beside one, for beside(), buckets() makes batches of one aspect ratio each. orders has what order= of a Loader may be. configure() sets parameters of a private accessd. Errors are in
-tokenize() makes a file of tokens of texts, for tokens(), which MaskedLM and the like make other objectives of. transforms has the pipelines, features what columns of tables become. mix() combines data sets, buckets() makes batches of one aspect ratio each. orders has what order= of a Loader may be. configure() sets parameters of a private accessd. Errors are in
-Writer writes a data set. tokenize() makes a file of tokens of texts, for tokens(). transforms has the pipelines, features what columns of tables become. mix() combines data sets, store() and compute() keep what a model computed beside one, for beside(), buckets() makes batches of one aspect ratio each. orders has what order= of a Loader may be. configure() sets parameters of a private accessd. Errors are in
-errors.
+Writer writes a data set. tokenize() makes a file of tokens of texts, for tokens(), which MaskedLM and the like make other
+objectives of. transforms has the pipelines, features what columns of tables become. mix() combines data sets. store() and
+compute() keep what a model computed beside one, for beside(). buckets() makes batches of one aspect ratio each. orders has
+what order= of a Loader may be. configure() sets parameters of a private accessd. Errors are in errors.
 """
 
 from . import native

@@ -5,7 +5,6 @@ The objects are read, not run, and the library is not imported. What is random t
 """
 
 import itertools
-import math
 
 from . import transforms as oa
 from .errors import TransformError

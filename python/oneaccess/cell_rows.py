@@ -13,7 +13,7 @@ import numpy as np
 
 from .columns import Blocks
 from .errors import ArgumentError, DatasetError, TransformError
-from .h5ad import BROKEN, Store, all_unchanged, files_of, ordered, stamps_of
+from .h5ad import BROKEN, Store, all_unchanged, ordered, stamps_of
 from .shelf import Shelf
 from .stores import PerProcess
 from .tables import MOST_PROCESSES, Kept

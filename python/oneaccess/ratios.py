@@ -2,7 +2,6 @@
 """Sizes of pictures, which workers read from the files' heads, and batches of one aspect ratio each: image_sizes(), buckets()."""
 
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 

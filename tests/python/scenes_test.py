@@ -8,7 +8,6 @@ import shutil
 import sys
 import unittest
 import warnings
-from pathlib import Path
 from unittest import mock
 
 try:
