@@ -204,20 +204,19 @@ static const char *pipeline_check_tail(const struct pipeline *pipeline)
 	return NULL;
 }
 
-/* What follows pictures, or volumes, beside what is none. */
+/* What follows pictures, or volumes, beside sounds and clips; of points: pipeline_check_objects(). */
 static const char *pipeline_check_alone(const struct pipeline *pipeline)
 {
 	const enum op_id first = pipeline->ops.op[0].id;
 	const unsigned end = pipeline->packed.first + pipeline->packed.n;
 
-	if (first != OP_AUDIO && first != OP_CLOUD && first != OP_VIDEO)
+	if (first != OP_AUDIO && first != OP_VIDEO)
 		return NULL;
 	for (unsigned f = pipeline->packed.first; f < end; f++)
 		if (pipeline->fields[f].role != PIPELINE_ALONE &&
 		    pipeline->fields[f].role != PIPELINE_FILE)
 			return "what follows a picture is beside one alone; give \"kinds\" of 0, "
-			       "1, 2 "
-			       "and 10";
+			       "1, 2 and 10";
 	return NULL;
 }
 

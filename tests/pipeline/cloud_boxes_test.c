@@ -280,7 +280,7 @@ static const struct {
     {REFUSED("[[1]]", "[5]") "]", "do not follow points"},
     {REFUSED("[[3,9,6]]", "[7]") "]", "do not follow points"},
     {REFUSED("[[1]]", "[8]") "]", "do not follow points"},
-    {REFUSED("[[3,9,7]]", "[11]") "]", "kinds"},
+    {REFUSED("[[3,9,7]]", "[12]") "]", "kinds"},
     {REFUSED("[[3,9,7]]", "[11]") ",{\"op\":\"point_rotation\",\"axis\":\"any\"}]",
      "op 2 (point_rotation): boxes turn about z alone"},
     {REFUSED("[[3,9,7]]", "[11]") ",{\"op\":\"point_rotation\",\"axis\":\"x\"}]", "give axis z"},
