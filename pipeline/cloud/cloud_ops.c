@@ -354,8 +354,9 @@ static void cloud_find_middle(const struct cloud_part *part, enum cloud_middle w
 			least = BASE_MIN(least, x);
 			most = BASE_MAX(most, x);
 		}
-		ret[k] = which == CLOUD_BOX ? (least + most) / 2
-					    : sum / (double)BASE_MAX(part->n, (size_t)1);
+		ret[k] = which == CLOUD_BOX && part->n > 0
+			     ? (least + most) / 2
+			     : sum / (double)BASE_MAX(part->n, (size_t)1);
 	}
 }
 

@@ -83,18 +83,24 @@ static size_t make(uint8_t data[ROOM], const float *from, uint64_t n, uint64_t c
 	return 768;
 }
 
-static int rig_run(struct rig *rig, const float *from, uint64_t columns, uint64_t rows,
-		   uint64_t sample)
+static int rig_run_made(struct rig *rig, const uint8_t *data, size_t size, uint64_t sample)
 {
 	const struct pipeline_key key = {1, 2, sample};
 	const struct pipeline_out out = {.field = {rig->points, &rig->label, &rig->length,
 						   rig->boxes, rig->numbers, &rig->n_boxes,
 						   &rig->n_numbers}};
-	uint8_t data[ROOM];
-	const size_t size = make(data, from, N, columns, rows);
 
 	memset(rig->boxes, 0xaa, sizeof(rig->boxes));
 	return pipeline_run_sample(rig->run, 1, data, size, 7, &key, &out, &rig->error);
+}
+
+static int rig_run(struct rig *rig, const float *from, uint64_t columns, uint64_t rows,
+		   uint64_t sample)
+{
+	uint8_t data[ROOM];
+	const size_t size = make(data, from, N, columns, rows);
+
+	return rig_run_made(rig, data, size, sample);
 }
 
 #define ALONG_X ",{\"op\":\"point_flip\",\"axis\":\"y\",\"p\":1}"
@@ -265,6 +271,27 @@ START_TEST(few_numbers)
 }
 END_TEST
 
+/* Where no point is left there is no middle, and boxes stay. */
+START_TEST(without_points)
+{
+	static const char *const ops[] = {",{\"op\":\"point_center\"}",
+					  ",{\"op\":\"point_center\",\"by\":\"box\"}",
+					  ",{\"op\":\"point_unit\"}"};
+	static struct rig rig;
+	uint8_t data[ROOM];
+	const size_t size = make(data, boxes[0], N, COLUMNS, N);
+
+	memset(data + 256, 0xff, sizeof(float) * 3 * N); /* no numbers */
+	rig_init(&rig, "10", ops[_i]);
+	ck_assert_int_eq(rig_run_made(&rig, data, size, 0), 0);
+	ck_assert_int_eq(rig.length, 0);
+	ck_assert_int_eq(rig.n_boxes, N);
+	for (unsigned i = 0; i < N; i++)
+		ck_assert_mem_eq(&rig.boxes[i * COLUMNS], boxes[i], 6 * sizeof(float));
+	rig_fini(&rig);
+}
+END_TEST
+
 #define REFUSED(fields, kinds)                                                     \
 	"[{\"op\":\"cloud\",\"points\":4,\"source\":\"record\",\"fields\":" fields \
 	",\"kinds\":" kinds "}"
@@ -314,6 +341,7 @@ int main(void)
 	tcase_add_loop_test(tcase, as_elsewhere, 0, BASE_ARRAY_LEN(golden));
 	tcase_add_loop_test(tcase, with_the_points, 0, BASE_ARRAY_LEN(drawn));
 	tcase_add_test(tcase, few_numbers);
+	tcase_add_loop_test(tcase, without_points, 0, 3);
 	tcase_add_loop_test(tcase, refused, 0, BASE_ARRAY_LEN(refusals));
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
