@@ -22,6 +22,7 @@ from .errors import ArgumentError, DatasetError, StateError
 from .masks import Image, Mask, following
 
 HEAD, INDEX, WRITING = "fields.json", "index.json", ".writing"
+_DONE = "-done"
 _FORMAT, _VERSION = "oneaccess-written", 1
 _FILES = ("jpeg", "png", "bytes")
 _NUMBERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64")
@@ -79,11 +80,15 @@ class _Column:
             return bytes(value)
         if self.said == "bytes":
             raise ArgumentError(f"{what} is bytes, and this is a {type(value).__name__}")
-        if not hasattr(value, "save"):
-            from PIL import Image as pictures
-            value = pictures.fromarray(cast(value, "uint8", what))
         file = io.BytesIO()
-        value.save(file, self.said, **({"quality": 95} if self.said == "jpeg" else {}))
+        array = None if hasattr(value, "save") else cast(value, "uint8", what)
+        try:
+            if array is not None:
+                from PIL import Image as pictures
+                value = pictures.fromarray(array)
+            value.save(file, self.said, **({"quality": 95} if self.said == "jpeg" else {}))
+        except (OSError, TypeError, ValueError, KeyError) as why:      # Pillow's
+            raise ArgumentError(f"{what} is {self.said}, and Pillow cannot write this image as one: {why}: give RGB or gray, arrays as [H, W, C]") from None
         return file.getvalue()
 
     def sample(self):
@@ -233,7 +238,8 @@ class Writer:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-            shutil.rmtree(work)
+            os.rename(work, work + _DONE)
+            shutil.rmtree(work + _DONE, ignore_errors=True)     # it has open files, which not every file system removes
 
     def close(self) -> None:
         """Ends the part. The last part's makes the data set."""

@@ -4,6 +4,7 @@
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import unittest
@@ -128,6 +129,22 @@ class WriterTest(PoolCase):
             oa.Writer(self.folder, COLUMNS, part=0, parts=2)        # which finishes it
         self.assertIn("is written already", str(caught.exception))
         self.assertEqual(self.numbers(self.folder, pipeline(), shuffle=False), list(range(40)))
+
+    def test_what_was_the_work_is_left_where_it_cannot_be_removed(self):
+        """As by NFS, on which a file that is open stays."""
+        held = shutil.rmtree
+        shutil.rmtree = lambda *args, **kwargs: None
+        self.addCleanup(setattr, shutil, "rmtree", held)
+        write(self.folder, range(20))
+        self.assertEqual(self.numbers(self.folder, pipeline(), shuffle=False), list(range(20)))
+        with self.assertRaises(StateError):
+            oa.Writer(self.folder, COLUMNS)
+
+    def test_images_that_have_no_place_in_a_file(self):
+        for columns, image in (({"image": "jpeg"}, Image.new("RGBA", (8, 8))), ({"image": "png"}, np.zeros((3, 8, 8), np.uint8)), ({"image": "png"}, np.zeros((8, 8, 2, 2), np.uint8))):
+            with self.assertRaises(ArgumentError) as caught, oa.Writer(self.folder, columns) as out:
+                out.write({"image": image})
+            self.assertIn("arrays as [H, W, C]", str(caught.exception))
 
     def test_what_cannot_be_is_refused(self):
         for columns, text in (({}, "1 to 20 columns"), ({"a b": "text"}, "a name has"), ({"x": "bool"}, "a type of numbers"), ({"x": ("float32", [2, -1])}, "a type of numbers")):
