@@ -98,6 +98,12 @@ def _number(value, where):
     return int(number)
 
 
+def _labelled(row, label, where, name):
+    if row.get(label) in (None, ""):        # which would be a class of its own
+        raise DatasetError(f"{where}: {name} has no label")
+    return row[label]
+
+
 def _of_table(path):
     """{name: Place}"""
     import numpy as np
@@ -108,7 +114,7 @@ def _of_table(path):
         _column(row, ("x",), "place", where), _column(row, ("y",), "place", where)
         coords.setdefault(row.get(file), []).append((_number(row["x"], where), _number(row["y"], where)))
         if label:
-            labels.setdefault(row.get(file), []).append(row.get(label))
+            labels.setdefault(row.get(file), []).append(_labelled(row, label, where, "this window"))
     if not coords:
         raise DatasetError(f"{path} has no row")
     return {name: Place(np.array(some, np.int64), labels.get(name)) for name, some in coords.items()}
@@ -119,9 +125,8 @@ def labels_of_table(path: str) -> dict:
     made, file, label = {}, None, None
     for where, row in _rows(path):
         file, label = file or _column(row, _FILE, "file's name", where), label or _column(row, _LABEL, "label", where)
-        name, value = row.get(file), row.get(label)
-        if value in (None, ""):
-            raise DatasetError(f"{where}: {name} has no label")
+        name = row.get(file)
+        value = _labelled(row, label, where, name)
         if made.setdefault(name, value) != value:
             raise DatasetError(f"{where}: {name} has the labels {made[name]!r} and {value!r}")
     return made

@@ -182,6 +182,7 @@ class Tables(ScenesCase):
         for labels, pattern in ((self.write("2.csv", "slide,label\na,1\na,2\n"), "a has the labels '1' and '2'"), (self.write("3.csv", "slide,label\na,\n"), "a has no label"),
                                 (5, "labels is 5"), ({}, "labels is {}"), (self.write("4.csv", "slide,kind\na,1\n"), "no column of the label")):
             self.refused(pattern, places.labels_of, labels, self.FILES, "slide")
+        self.refused(r"5.csv:3: this window has no label", places.places_of, self.write("5.csv", "slide,x,y,label\na,0,0,1\na,4,4,\n"), self.FILES, "slide")
         self.refused("in no folder of a class", places.labels_of, "folders", self.FILES[1:], "slide")
 
     def test_classes(self):
