@@ -41,6 +41,13 @@ class WordsTest(unittest.TestCase):
         for path in ("/data/options.batch/OA_COPY", "/x/oa_open()", "/d/a.options.seed"):
             self.assertIn(path, errors.in_python(f'cannot open dataset "{path}": why'))
 
+    def test_all_that_is_imported_is_named(self):
+        """What the package takes from its modules is public, and a merge that leaves some out of __all__ is seen."""
+        public = {name for name, value in vars(oa).items() if getattr(value, "__module__", "").startswith("oneaccess.") and not name.startswith("_")}
+        self.assertEqual(public - {*oa.__all__}, set())
+        self.assertEqual([name for name in oa.__all__ if not hasattr(oa, name)], [])
+        self.assertEqual(oa.__all__, sorted(oa.__all__))
+
     def test_an_import_needs_nothing_else(self):
         """What a function needs is imported there: NumPy, too, may be missing or of another kind."""
         program = "import sys, oneaccess; print(*{'av', 'jax', 'numpy', 'PIL', 'pyarrow', 'tensorflow', 'torch', 'zarr'} & {*sys.modules})"
