@@ -124,6 +124,10 @@ static int count_samples(struct opening *opening, const struct source_npy *npy)
 				 (unsigned long long)npy->npy.shape[0],
 				 BASE_QUOTED(arrays->field[0].values.from.name, 100),
 				 (unsigned long long)arrays->count);
+	if (arrays->count > INDEX_MAX_SAMPLES)
+		return diag_fail(
+		    opening->why, DATASET_E_REFUSED, "\"%s\" has %llu samples, more than 2^32",
+		    BASE_QUOTED(npy->from.name, 100), (unsigned long long)arrays->count);
 	return 0;
 }
 
@@ -440,9 +444,8 @@ static int arrays_probe(struct reader_dataset *dataset, const struct scan_progre
 	r = arrays_open(dataset, progress, dataset->root_fd, fields, &arrays, &why);
 	if (!r)
 		dataset->source = arrays;
-	if (!r && (arrays->count > INDEX_MAX_SAMPLES || record_bytes(arrays) > UINT32_MAX))
-		r = diag_fail(&why, DATASET_E_REFUSED,
-			      "it has more than 2^32 samples, or samples of more than 4 GiB");
+	if (!r && record_bytes(arrays) > UINT32_MAX)
+		r = diag_fail(&why, DATASET_E_REFUSED, "it has samples of more than 4 GiB");
 	if (r == DATASET_E_REFUSED)
 		diag_set(diag, "dataset \"%s\" is refused: %s", BASE_QUOTED(dataset->shown, 300),
 			 why.text);

@@ -217,6 +217,25 @@ START_TEST(what_does_not_fit_is_refused)
 }
 END_TEST
 
+/* A file of no blocks says so much at no cost: refused before a mark of it is read. */
+START_TEST(too_many_are_refused)
+{
+	static const char *const names[] = {"many.npy", "written.npy"};
+	char path[9000], text[768];
+
+	for (unsigned i = 0; i < 2; i++) {
+		write_npy(names[i], "|u1", "1099511627776,", "", 0);
+		snprintf(path, sizeof(path), "%s/%s", tree.path, names[i]);
+		ck_assert_int_eq(truncate(path, 128 + (INT64_C(1) << 40)), 0);
+	}
+	snprintf(path, sizeof(path), "%s?fields=many", tree.path);
+	process_ask_open(&process, 1, path, -1);
+	ck_assert_int_eq(process_refused(&process, 1, text), DATASET_E_REFUSED);
+	ck_assert_msg(strstr(text, "1099511627776 samples, more than 2^32"), "%s", text);
+	process_stop(&process);
+}
+END_TEST
+
 /* ---- beside pictures ---- */
 
 static void write_pictures(void)
@@ -305,6 +324,7 @@ int main(void)
 	tcase_add_test(tcase, fields_are_those_of_the_files);
 	tcase_add_loop_test(tcase, numbers_may_be_any, 0, 11);
 	tcase_add_loop_test(tcase, what_does_not_fit_is_refused, 0, 12);
+	tcase_add_test(tcase, too_many_are_refused);
 	tcase_add_test(tcase, pictures_have_fields_beside_them);
 	tcase_add_loop_test(tcase, what_is_of_another_is_refused, 0, 7);
 	suite_add_tcase(suite, tcase);
