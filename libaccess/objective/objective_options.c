@@ -22,16 +22,14 @@ static int objective_token(const char *name, int64_t value, struct diag *diag)
 			  name, (long long)value);
 }
 
-static int objective_copy(const void *from, uint64_t bytes, void *ret)
+/* NULL: there is no memory. */
+static void *objective_copy(const void *from, uint64_t bytes)
 {
 	void *copy = malloc(bytes + 1);
 
-	if (!copy)
-		return -ENOMEM;
-	if (bytes)
+	if (copy && bytes)
 		memcpy(copy, from, bytes);
-	*(void **)ret = copy;
-	return 0;
+	return copy;
 }
 
 static int read_masked(struct objective_batch *to, const struct oa_objective *from,
@@ -64,10 +62,9 @@ static int read_masked(struct objective_batch *to, const struct oa_objective *fr
 	if (masked.n_what > MOST_TOKENS || !from->what != !from->n_what)
 		return error_open(diag,
 				  "options.objective.what and .n_what go together, 2^32 at most");
-	r = objective_copy(from->what, masked.n_what, &to->what);
-	masked.what = to->what;
+	masked.what = to->what = objective_copy(from->what, masked.n_what);
 	to->objective.masked = masked;
-	return r;
+	return to->what ? 0 : -ENOMEM;
 }
 
 static int read_spans(struct objective_batch *to, const struct oa_objective *from,
@@ -91,12 +88,12 @@ static int read_spans(struct objective_batch *to, const struct oa_objective *fro
 		return error_open(diag, "options.objective.sentinels: give one for each span");
 	for (uint64_t i = 0; i < spans.n_sentinels && !r; i++)
 		r = objective_token("sentinels", from->sentinels[i], diag);
-	r = r ? r
-	      : objective_copy(from->sentinels, spans.n_sentinels * sizeof(int64_t),
-			       &to->sentinels);
-	spans.sentinel = to->sentinels;
+	if (r)
+		return r;
+	spans.sentinel = to->sentinels =
+	    objective_copy(from->sentinels, spans.n_sentinels * sizeof(int64_t));
 	to->objective.spans = spans;
-	return r;
+	return to->sentinels ? 0 : -ENOMEM;
 }
 
 static int read_middle(struct objective_batch *to, const struct oa_objective *from,
