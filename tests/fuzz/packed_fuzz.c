@@ -2,7 +2,7 @@
 
 /*
  * Records from anywhere, in memory that ends where they do: as fields, ragged ones, too, and as a picture
- * that goes through a pipeline, alone and with fields, masks, further pictures and files of other media beside it. The first byte of the input is left out of the record, so that its begin is not aligned either.
+ * that goes through a pipeline, alone and with fields, masks, further pictures and files of other media beside it, and as points with boxes. The first byte of the input is left out of the record, so that its begin is not aligned either.
  */
 
 #include <math.h>
@@ -51,6 +51,10 @@ static const char *const fuzz_spec[] = {
     "\"names\":[\"a\",\"b\"]},{\"op\":\"center_crop\",\"size\":4},{\"op\":\"view\",\"names\":"
     "[\"a\"]},{\"op\":\"cloud\",\"points\":8},{\"op\":\"view\",\"names\":[\"b\"]},"
     "{\"op\":\"volume\"},{\"op\":\"random_crop_3d\",\"size\":3}]",
+    "[{\"op\":\"cloud\",\"points\":8,\"source\":\"record\",\"fields\":[[3,2,9],[4,2]],"
+    "\"kinds\":[11,4]},{\"op\":\"point_rotation\",\"axis\":\"z\"},{\"op\":\"point_flip\","
+    "\"axis\":\"x\"},{\"op\":\"point_scale\"},{\"op\":\"point_translation\",\"translate\":1},"
+    "{\"op\":\"point_range\",\"range\":[-9,-9,-9,9,9,9]},{\"op\":\"point_unit\"}]",
 };
 #define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)
 
@@ -89,9 +93,9 @@ static void fuzz_parse(const uint8_t *data, size_t size)
 /* None is beyond its field's bound. */
 static void fuzz_lengths(unsigned spec, const struct pipeline_out *out)
 {
-	static const unsigned field[FUZZ_SPECS] = {[2] = 3, [3] = 4, [4] = 4, [6] = 4};
+	static const unsigned field[FUZZ_SPECS] = {[2] = 3, [3] = 4, [4] = 4, [6] = 4, [9] = 5};
 	static const int64_t most[FUZZ_SPECS][2] = {
-	    [2] = {3, 5}, [3] = {5, 2}, [4] = {3, 3}, [6] = {3, 3}};
+	    [2] = {3, 5}, [3] = {5, 2}, [4] = {3, 3}, [6] = {3, 3}, [9] = {2, 2}};
 	int64_t length;
 
 	for (unsigned i = 0; i < 2 && field[spec]; i++) {
@@ -109,6 +113,19 @@ static void fuzz_points(const struct pipeline_out *out)
 	for (unsigned i = 0; i < 9; i++)
 		if (!isfinite(point[i][0]) || !isfinite(point[i][1]))
 			abort();
+}
+
+/* Boxes in space have places, and those that are gone are zeros. */
+static void fuzz_boxes(const struct pipeline_out *out)
+{
+	const float(*box)[9] = out->field[3];
+	int64_t length;
+
+	memcpy(&length, out->field[5], sizeof(length));
+	for (int64_t i = 0; i < 2; i++)
+		for (unsigned k = 0; k < 7; k++)
+			if (i < length ? !isfinite(box[i][k]) : box[i][k] != 0)
+				abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -135,6 +152,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			fuzz_lengths(i, &out);
 			if (i == 6)
 				fuzz_points(&out);
+			if (i == 9)
+				fuzz_boxes(&out);
 		}
 	free(copy);
 	return 0;
