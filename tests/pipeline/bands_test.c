@@ -13,6 +13,7 @@
 #include "pipeline/spec/compare.h"
 #include "tests/data.h"
 #include "tests/patience.h"
+#include "tests/pipeline/trial.h"
 
 #define FOLDER "pipeline/numbers"
 #define HEIGHT 19
@@ -46,45 +47,30 @@ static bool file_is_known(const char *name)
 /* ---- a pipeline, and samples through it ---- */
 
 struct rig {
-	struct pipeline *pipeline;
-	struct pipeline_run *run;
+	struct trial trial;
 	const struct pipeline_field *field;
 	float image[2][MOST_VALUES];
 	int64_t label;
-	struct pipeline_error error;
 };
 
 static void rig_init(struct rig *rig, const char *spec)
 {
-	struct diag diag = {.text = ""};
-	const struct pipeline *one;
-
-	ck_assert_msg(pipeline_compile(spec, strlen(spec), &rig->pipeline, &diag) == 0, "%s: %s",
-		      spec, diag.text);
-	one = rig->pipeline;
-	pipeline_fields(one, &rig->field);
+	trial_init(&rig->trial, spec);
+	pipeline_fields(rig->trial.pipeline, &rig->field);
 	ck_assert_uint_le(rig->field[0].bytes, sizeof(rig->image[0]));
-	ck_assert_int_eq(pipeline_run_new(&one, 1, &rig->run), 0);
 }
 
 static void rig_fini(struct rig *rig)
 {
-	pipeline_run_free(rig->run);
-	pipeline_free(rig->pipeline);
+	trial_fini(&rig->trial);
 }
 
-/* Of a copy of exactly size bytes: the sanitizer sees one too many. */
 static int rig_run(struct rig *rig, const uint8_t *data, size_t size, uint64_t sample)
 {
-	const struct pipeline_key key = {1, 2, sample};
 	const struct pipeline_out out = {.field = {rig->image[0], &rig->label, rig->image[1]}};
-	_cleanup_free_ uint8_t *copy = malloc(size ? size : 1);
 
-	ck_assert_ptr_nonnull(copy);
-	memcpy(copy, data, size);
 	memset(rig->image, 0xff, sizeof(rig->image));
-	rig->error.text[0] = '\0';
-	return pipeline_run_sample(rig->run, 1, copy, size, 5, &key, &out, &rig->error);
+	return trial_run(&rig->trial, data, size, 5, sample, &out);
 }
 
 static void rig_file(struct rig *rig, const char *spec, const char *name, uint64_t sample)
@@ -94,7 +80,7 @@ static void rig_file(struct rig *rig, const char *spec, const char *name, uint64
 	rig_init(rig, spec);
 	file_load(&file, name);
 	ck_assert_msg(rig_run(rig, file.bytes, file.size, sample) == 0, "%s: %s", name,
-		      rig->error.text);
+		      rig->trial.error.text);
 	ck_assert_int_eq(rig->label, 5);
 }
 
@@ -250,7 +236,7 @@ START_TEST(luma_and_chroma_are_where_their_bits_are)
 	dicom_put_number(&file, 0x102, 15);
 	dicom_put(&file, 0x7fe0, 0x10, "US", pixel, sizeof(pixel));
 	rig_init(&rig, "[{\"op\":\"bands\",\"channels\":3},{\"op\":\"center_crop\",\"size\":1}]");
-	ck_assert_msg(rig_run(&rig, file.bytes, file.size, 0) == 0, "%s", rig.error.text);
+	ck_assert_msg(rig_run(&rig, file.bytes, file.size, 0) == 0, "%s", rig.trial.error.text);
 	ck_assert_mem_eq(rig.image[0], wanted, sizeof(wanted));
 	rig_fini(&rig);
 }
@@ -446,7 +432,7 @@ START_TEST(jobs_share_the_numbers_of_one_op)
 	file_load(&file, "u8.ppm");
 	for (unsigned i = 0; i < 2; i++) {
 		rig_init(&alone[i], jobs[i]);
-		both[i] = alone[i].pipeline;
+		both[i] = alone[i].trial.pipeline;
 	}
 	ck_assert(compare_can_meet(both[0], both[1]) && compare_can_meet(both[1], both[0]));
 	ck_assert_int_eq(pipeline_run_new(both, 2, &run), 0);
@@ -573,8 +559,8 @@ START_TEST(files_that_do_not_fit_are_told)
 		rig_init(&rig, spec);
 		file_load(&file, cases[i].name);
 		ck_assert_int_eq(rig_run(&rig, file.bytes, file.size, 0), PIPELINE_E_BAD);
-		ck_assert_msg(strstr(rig.error.text, cases[i].wanted) != NULL, "%s: %s",
-			      cases[i].name, rig.error.text);
+		ck_assert_msg(strstr(rig.trial.error.text, cases[i].wanted) != NULL, "%s: %s",
+			      cases[i].name, rig.trial.error.text);
 		rig_fini(&rig);
 	}
 }
@@ -592,8 +578,8 @@ START_TEST(medical_files_are_no_pictures)
 
 		file_load(&file, names[i]);
 		ck_assert_int_eq(rig_run(&rig, file.bytes, file.size, 0), PIPELINE_E_BAD);
-		ck_assert_msg(strstr(rig.error.text, "no picture; t.Bands(") != NULL, "%s",
-			      rig.error.text);
+		ck_assert_msg(strstr(rig.trial.error.text, "no picture; t.Bands(") != NULL, "%s",
+			      rig.trial.error.text);
 	}
 	rig_fini(&rig);
 }
@@ -628,7 +614,8 @@ START_TEST(damaged_files_do_no_harm)
 			bad += rig_run(&rig, file.bytes, file.size, 0) == PIPELINE_E_BAD;
 			file.bytes[at] = was;
 		}
-		ck_assert_msg(rig_run(&rig, file.bytes, file.size, 0) == 0, "%s", rig.error.text);
+		ck_assert_msg(rig_run(&rig, file.bytes, file.size, 0) == 0, "%s",
+			      rig.trial.error.text);
 	}
 	ck_assert_uint_ge(bad, 100);
 	rig_fini(&rig);
@@ -667,7 +654,7 @@ START_TEST(a_file_that_is_but_a_few_bytes_is_told)
 	rig_init(&rig, "[{\"op\":\"bands\",\"bands\":[0]},{\"op\":\"center_crop\",\"size\":8}]");
 	for (size_t size = 10; size < 12; size++) {
 		ck_assert_int_eq(rig_run(&rig, bytes, size, 0), PIPELINE_E_BAD);
-		ck_assert_str_eq(rig.error.text, "NPY: the file is cut off");
+		ck_assert_str_eq(rig.trial.error.text, "NPY: the file is cut off");
 	}
 	rig_fini(&rig);
 }
@@ -721,12 +708,13 @@ START_TEST(tiles_of_all_pages_have_a_limit)
 			put_page(&file, page < strips ? 0 : 8192, page == 19);
 		if (strips == 0) {
 			ck_assert_int_eq(rig_run(&rig, file.bytes, file.size, 0), PIPELINE_E_BAD);
-			ck_assert_msg(strstr(rig.error.text, "tiles of 8192 x 8192") != NULL, "%s",
-				      rig.error.text);
+			ck_assert_msg(strstr(rig.trial.error.text, "tiles of 8192 x 8192") != NULL,
+				      "%s", rig.trial.error.text);
 			continue;
 		}
 		/* Those behind a strip are no channels of it. */
-		ck_assert_msg(rig_run(&rig, file.bytes, file.size, 0) == 0, "%s", rig.error.text);
+		ck_assert_msg(rig_run(&rig, file.bytes, file.size, 0) == 0, "%s",
+			      rig.trial.error.text);
 		ck_assert(rig.image[0][63] == 7);
 	}
 	rig_fini(&rig);

@@ -13,43 +13,31 @@
 #include "base/philox.h"
 #include "pipeline/pipeline.h"
 #include "tests/patience.h"
+#include "tests/pipeline/trial.h"
 
 #define MOST 4096
 
 struct rig {
-	struct pipeline *pipeline;
-	struct pipeline_run *run;
+	struct trial trial;
 	float points[MOST * 6];
 	int64_t label, length;
-	struct pipeline_error error;
 };
 
 static void rig_init(struct rig *rig, const char *spec)
 {
-	struct diag diag = {.text = ""};
-	const struct pipeline *one;
-
-	ck_assert_msg(pipeline_compile(spec, strlen(spec), &rig->pipeline, &diag) == 0, "%s",
-		      diag.text);
-	one = rig->pipeline;
-	ck_assert_int_eq(pipeline_run_new(&one, 1, &rig->run), 0);
+	trial_init(&rig->trial, spec);
 }
 
 static void rig_fini(struct rig *rig)
 {
-	pipeline_run_free(rig->run);
-	pipeline_free(rig->pipeline);
+	trial_fini(&rig->trial);
 }
 
-/* Of a copy of exactly size bytes: the sanitizer sees one too many. */
 static int rig_run(struct rig *rig, const void *data, size_t size, uint64_t sample)
 {
-	const struct pipeline_key key = {1, 2, sample};
 	const struct pipeline_out out = {.field = {rig->points, &rig->label, &rig->length}};
-	_cleanup_free_ uint8_t *copy = malloc(size ? size : 1);
 
-	memcpy(copy, data, size);
-	return pipeline_run_sample(rig->run, 1, copy, size, 7, &key, &out, &rig->error);
+	return trial_run(&rig->trial, data, size, 7, sample, &out);
 }
 
 /* ---- the same mesh in each format ---- */
@@ -138,10 +126,10 @@ START_TEST(on_the_surface)
 	const char *data = meshes[_i].data;
 
 	rig_init(&rig, SURFACE);
-	ck_assert(pipeline_is_random(rig.pipeline));
+	ck_assert(pipeline_is_random(rig.trial.pipeline));
 	for (uint64_t sample = 0; sample < 4; sample++) { /* five deviations */
 		ck_assert_msg(rig_run(&rig, data, size_of((unsigned)_i), sample) == 0, "%s",
-			      rig.error.text);
+			      rig.trial.error.text);
 		check_points(&rig, 5);
 		ck_assert(sample == 0 || memcmp(was, rig.points, sizeof(was)) != 0);
 		memcpy(was, rig.points, sizeof(was));
@@ -152,7 +140,7 @@ START_TEST(on_the_surface)
 	ck_assert_mem_eq(was, rig.points, sizeof(was)); /* as of the other formats */
 	rig_fini(&rig);
 	rig_init(&rig, EVENLY);
-	ck_assert(!pipeline_is_random(rig.pipeline));
+	ck_assert(!pipeline_is_random(rig.trial.pipeline));
 	ck_assert_int_eq(rig_run(&rig, data, size_of((unsigned)_i), 0), 0);
 	check_points(&rig, 1); /* nearer than by chance */
 	memcpy(was, rig.points, sizeof(was));
@@ -170,7 +158,7 @@ START_TEST(vertices)
 
 	rig_init(&rig, "[{\"op\":\"cloud\",\"points\":9,\"pick\":\"first\"}]");
 	ck_assert_msg(rig_run(&rig, meshes[_i].data, size_of((unsigned)_i), 0) == 0, "%s",
-		      rig.error.text);
+		      rig.trial.error.text);
 	ck_assert_int_eq(rig.length, 7);
 	ck_assert_mem_eq(rig.points, wanted, sizeof(wanted));
 	rig_fini(&rig);
@@ -238,7 +226,7 @@ START_TEST(refused_files)
 	rig_init(&rig, "[{\"op\":\"cloud\",\"points\":8,\"surface\":true}]");
 	ck_assert_int_eq(rig_run(&rig, bad_files[_i].data, strlen(bad_files[_i].data), 0),
 			 PIPELINE_E_BAD);
-	ck_assert_str_eq(rig.error.text, bad_files[_i].text);
+	ck_assert_str_eq(rig.trial.error.text, bad_files[_i].text);
 	rig_fini(&rig);
 }
 END_TEST

@@ -16,6 +16,7 @@
 #include "pipeline/spec/spec.h"
 #include "tests/data.h"
 #include "tests/patience.h"
+#include "tests/pipeline/trial.h"
 
 #define COUNT 40
 #define MOST_POINTS 256
@@ -25,40 +26,27 @@
 /* ---- a pipeline, and samples through it ---- */
 
 struct rig {
-	struct pipeline *pipeline;
-	struct pipeline_run *run;
+	struct trial trial;
 	float points[MOST_POINTS * MOST_CHANNELS];
 	int64_t label, length;
-	struct pipeline_error error;
 };
 
 static void rig_init(struct rig *rig, const char *spec)
 {
-	struct diag diag = {.text = ""};
-	const struct pipeline *one;
-
-	ck_assert_msg(pipeline_compile(spec, strlen(spec), &rig->pipeline, &diag) == 0, "%s",
-		      diag.text);
-	one = rig->pipeline;
-	ck_assert_int_eq(pipeline_run_new(&one, 1, &rig->run), 0);
+	trial_init(&rig->trial, spec);
 }
 
 static void rig_fini(struct rig *rig)
 {
-	pipeline_run_free(rig->run);
-	pipeline_free(rig->pipeline);
+	trial_fini(&rig->trial);
 }
 
-/* Of a copy of exactly size bytes: the sanitizer sees one too many. */
 static int rig_run(struct rig *rig, const void *data, size_t size, uint64_t sample)
 {
-	const struct pipeline_key key = {1, 2, sample};
 	const struct pipeline_out out = {.field = {rig->points, &rig->label, &rig->length}};
-	_cleanup_free_ uint8_t *copy = malloc(size ? size : 1);
 
-	memcpy(copy, data, size);
 	memset(rig->points, 0xaa, sizeof(rig->points));
-	return pipeline_run_sample(rig->run, 1, copy, size, 7, &key, &out, &rig->error);
+	return trial_run(&rig->trial, data, size, 7, sample, &out);
 }
 
 /* n points of those numbers, which are multiples of 1/8: raw. */
@@ -133,7 +121,7 @@ START_TEST(in_files)
 	make_file_spec(spec, (unsigned)_i);
 	rig_init(&rig, spec);
 	ck_assert_msg(rig_run(&rig, data, load(files[_i].name, data), 0) == 0, "%s: %s",
-		      files[_i].name, rig.error.text);
+		      files[_i].name, rig.trial.error.text);
 	ck_assert_int_eq(rig.length, COUNT);
 	ck_assert_int_eq(rig.label, 7);
 	for (unsigned i = 0; i < 64; i++)
@@ -235,7 +223,7 @@ START_TEST(refused_files)
 	rig_init(&rig, spec);
 	ck_assert_int_eq(rig_run(&rig, bad_files[_i].data, strlen(bad_files[_i].data), 0),
 			 PIPELINE_E_BAD);
-	ck_assert_str_eq(rig.error.text, bad_files[_i].text);
+	ck_assert_str_eq(rig.trial.error.text, bad_files[_i].text);
 	rig_fini(&rig);
 }
 END_TEST
@@ -271,7 +259,7 @@ START_TEST(numbers)
 		rig_init(&rig, "[{\"op\":\"cloud\",\"points\":1,\"channels\":4}]");
 		snprintf(text, sizeof(text), "1 2 3 %s", texts[i]);
 		ck_assert_msg(rig_run(&rig, text, strlen(text), 0) == 0, "%s: %s", texts[i],
-			      rig.error.text);
+			      rig.trial.error.text);
 		ck_assert_msg(memcmp(&rig.points[3], &wanted, 4) == 0, "%s: %.9g", texts[i],
 			      (double)rig.points[3]);
 		rig_fini(&rig);
@@ -325,7 +313,7 @@ START_TEST(evenly)
 			 "\"padding\":\"repeat\"}]",
 			 n, n % 2 ? "even" : "first");
 		rig_init(&rig, spec);
-		ck_assert(!pipeline_is_random(rig.pipeline));
+		ck_assert(!pipeline_is_random(rig.trial.pipeline));
 		ck_assert_int_eq(rig_run(&rig, points, size, n), 0);
 		ck_assert_int_eq(rig.length, BASE_MIN(n, 100));
 		for (unsigned i = 0; i < n; i++) {
@@ -347,7 +335,7 @@ START_TEST(at_random)
 	static struct rig rig;
 
 	rig_init(&rig, "[{\"op\":\"cloud\",\"points\":10,\"raw_columns\":3}]");
-	ck_assert(pipeline_is_random(rig.pipeline));
+	ck_assert(pipeline_is_random(rig.trial.pipeline));
 	raw(points, OF, 3);
 	for (unsigned i = 0; i < OF; i++)
 		points[3 * i] = (float)i;
@@ -421,7 +409,7 @@ START_TEST(fields)
 	rig_init(&rig, "[{\"op\":\"cloud\",\"points\":20,\"channels\":4,\"padding\":\"ragged\"},{"
 		       "\"op\":\"point_sample\","
 		       "\"points\":8},{\"op\":\"one_hot\",\"num_classes\":3}]");
-	ck_assert_uint_eq(pipeline_fields(rig.pipeline, &field), 3);
+	ck_assert_uint_eq(pipeline_fields(rig.trial.pipeline, &field), 3);
 	ck_assert_str_eq(field[0].name, "points");
 	ck_assert(field[0].dtype == PIPELINE_F32 && field[0].ndim == 2 && field[0].shape[0] == 8 &&
 		  field[0].shape[1] == 4);
@@ -429,7 +417,7 @@ START_TEST(fields)
 	ck_assert_str_eq(field[2].name, "points.length");
 	rig_fini(&rig);
 	rig_init(&rig, "[{\"op\":\"cloud\",\"points\":20}]");
-	ck_assert_uint_eq(pipeline_fields(rig.pipeline, &field), 3);
+	ck_assert_uint_eq(pipeline_fields(rig.trial.pipeline, &field), 3);
 	ck_assert(field[0].kind == PIPELINE_DENSE && field[0].shape[0] == 20 &&
 		  field[0].shape[1] == 3);
 	ck_assert_str_eq(field[2].name, "length");

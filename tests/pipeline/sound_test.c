@@ -15,6 +15,7 @@
 #include "pipeline/spec/compare.h"
 #include "tests/data.h"
 #include "tests/patience.h"
+#include "tests/pipeline/trial.h"
 
 #define MOST_FRAMES 8000
 #define MOST_BYTES 65536
@@ -29,49 +30,34 @@ const char *__lsan_default_suppressions(void)
 /* ---- a pipeline, and samples through it ---- */
 
 struct rig {
-	struct pipeline *pipeline;
-	struct pipeline_run *run;
+	struct trial trial;
 	float audio[MOST_FRAMES];
 	int64_t label, length;
-	struct pipeline_error error;
 };
 
 static void rig_init(struct rig *rig, const char *spec)
 {
-	struct diag diag = {.text = ""};
-	const struct pipeline *one;
-
-	ck_assert_msg(pipeline_compile(spec, strlen(spec), &rig->pipeline, &diag) == 0, "%s",
-		      diag.text);
-	one = rig->pipeline;
-	ck_assert_int_eq(pipeline_run_new(&one, 1, &rig->run), 0);
+	trial_init(&rig->trial, spec);
 }
 
 static void rig_fini(struct rig *rig)
 {
-	pipeline_run_free(rig->run);
-	pipeline_free(rig->pipeline);
+	trial_fini(&rig->trial);
 }
 
-/* Of a copy of exactly size bytes: the sanitizer sees one too many. */
 static int rig_run(struct rig *rig, const uint8_t *data, size_t size, uint64_t sample)
 {
-	const struct pipeline_key key = {1, 2, sample};
 	const struct pipeline_out out = {.field = {rig->audio, &rig->label, &rig->length}};
-	_cleanup_free_ uint8_t *copy = malloc(size ? size : 1);
 
-	ck_assert_ptr_nonnull(copy);
-	memcpy(copy, data, size);
 	memset(rig->audio, 0xff, sizeof(rig->audio));
 	rig->length = -1;
-	rig->error.text[0] = '\0';
-	return pipeline_run_sample(rig->run, 1, copy, size, 5, &key, &out, &rig->error);
+	return trial_run(&rig->trial, data, size, 5, sample, &out);
 }
 
 static void refuse(struct rig *rig, const uint8_t *data, size_t size, const char *words)
 {
 	ck_assert_int_eq(rig_run(rig, data, size, 0), PIPELINE_E_BAD);
-	ck_assert_msg(strstr(rig->error.text, words) != NULL, "%s", rig->error.text);
+	ck_assert_msg(strstr(rig->trial.error.text, words) != NULL, "%s", rig->trial.error.text);
 }
 
 /* ---- WAV files of 16 bits ---- */
@@ -226,7 +212,7 @@ START_TEST(parts)
 	struct rig rig;
 
 	rig_init(&rig, table[_i].spec);
-	ck_assert_msg(rig_run(&rig, data, size, 1) == 0, "%s", rig.error.text);
+	ck_assert_msg(rig_run(&rig, data, size, 1) == 0, "%s", rig.trial.error.text);
 	ck_assert_int_eq(rig.length, table[_i].length);
 	for (uint32_t i = 0; i < 40; i++)
 		ck_assert_float_eq(rig.audio[i],
@@ -508,7 +494,7 @@ START_TEST(fields)
 
 	rig_init(&rig, "[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":40,\"channels\":2},"
 		       "{\"op\":\"filter\",\"keep\":[1]},{\"op\":\"one_hot\",\"num_classes\":9}]");
-	ck_assert_uint_eq(pipeline_fields(rig.pipeline, &field), 3);
+	ck_assert_uint_eq(pipeline_fields(rig.trial.pipeline, &field), 3);
 	ck_assert_str_eq(field[0].name, "audio");
 	ck_assert_int_eq(field[0].dtype, PIPELINE_F32);
 	ck_assert_uint_eq(field[0].ndim, 2);
@@ -516,33 +502,33 @@ START_TEST(fields)
 	ck_assert_str_eq(field[1].name, "label");
 	ck_assert_uint_eq(field[1].shape[0], 9);
 	ck_assert_str_eq(field[2].name, "length");
-	ck_assert(pipeline_is_random(rig.pipeline));
+	ck_assert(pipeline_is_random(rig.trial.pipeline));
 	rig_fini(&rig);
 	rig_init(&rig, "[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":800,\"channels\":2,"
 		       "\"crop\":\"begin\"},{\"op\":\"mel_spectrogram\",\"n_fft\":100},"
 		       "{\"op\":\"normalize\",\"mean\":-4.5,\"std\":9}]");
-	pipeline_fields(rig.pipeline, &field);
+	pipeline_fields(rig.trial.pipeline, &field);
 	ck_assert_str_eq(field[0].name, "audio");
 	ck_assert_uint_eq(field[0].ndim, 3);
 	ck_assert_uint_eq(field[0].shape[0], 2);
 	ck_assert_uint_eq(field[0].shape[1], 128);
 	ck_assert_uint_eq(field[0].shape[2], 17);
 	ck_assert_uint_eq(field[0].bytes, 2 * 128 * 17 * 4);
-	ck_assert(!pipeline_is_random(rig.pipeline));
+	ck_assert(!pipeline_is_random(rig.trial.pipeline));
 	rig_fini(&rig);
 	rig_init(&rig, "[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":800,\"crop\":\"begin\"},"
 		       "{\"op\":\"mel_spectrogram\",\"n_fft\":100,\"n_mels\":6},"
 		       "{\"op\":\"frequency_masking\",\"freq_mask_param\":3}]");
-	pipeline_fields(rig.pipeline, &field);
+	pipeline_fields(rig.trial.pipeline, &field);
 	ck_assert_uint_eq(field[0].ndim, 2);
 	ck_assert_uint_eq(field[0].shape[0], 6);
-	ck_assert(pipeline_is_random(rig.pipeline));
+	ck_assert(pipeline_is_random(rig.trial.pipeline));
 	rig_fini(&rig);
 	rig_init(&rig,
 		 "[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":40,\"crop\":\"begin\"}]");
-	ck_assert(!pipeline_is_random(rig.pipeline));
+	ck_assert(!pipeline_is_random(rig.trial.pipeline));
 	ck_assert_str_eq(
-	    pipeline_canonical(rig.pipeline),
+	    pipeline_canonical(rig.trial.pipeline),
 	    "{\"ops\":[{\"channels\":null,\"crop\":\"begin\",\"frames\":40,\"op\":\"audio\","
 	    "\"sample_rate\":8000}]}");
 	rig_fini(&rig);
@@ -597,7 +583,7 @@ START_TEST(formats)
 	rig_init(&rig,
 		 "[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":4096,\"crop\":\"begin\"}]");
 	r = rig_run(&rig, data, size, 0);
-	ck_assert_msg(r == 0, "%s", rig.error.text);
+	ck_assert_msg(r == 0, "%s", rig.trial.error.text);
 	{
 		ck_assert_int_ge(rig.length, sounds[_i].length - 1);
 		ck_assert_int_le(rig.length, sounds[_i].length + 600); /* adpcm: whole blocks */
@@ -643,8 +629,9 @@ START_TEST(parts_of_mp3)
 	rig_init(&rig, spec);
 	out.field[1] = &label;
 	out.field[2] = &length;
-	ck_assert_int_eq(pipeline_run_sample(rig.run, 1, data, size, 5,
-					     &(struct pipeline_key){1, 2, 0}, &out, &rig.error),
+	ck_assert_int_eq(pipeline_run_sample(rig.trial.run, 1, data, size, 5,
+					     &(struct pipeline_key){1, 2, 0}, &out,
+					     &rig.trial.error),
 			 0);
 	ck_assert_int_ge(length, table[_i].frames);
 	ck_assert_int_le(length, table[_i].frames + 4000); /* without a LAME tag: whole frames */
@@ -757,14 +744,15 @@ START_TEST(tracks_of_videos)
 				   ? "no WAV, FLAC or Ogg, nor MP3 or video"
 				   : "a video, whose sound needs oneaccess-video");
 		}
-	ck_assert_ptr_null(pipeline_load(rig.pipeline));
+	ck_assert_ptr_null(pipeline_load(rig.trial.pipeline));
 	if (rig_run(&rig, data, size, 0) == 0) {
 		ck_assert_int_eq(rig.length, 3200);
 		ck_assert_float_eq_tol(rig.audio[20], 0.4f * sinf(2764 * 20 / 8000.0f), 0.02f);
 		ck_assert_float_eq(rig.audio[3200], 0);
 		refuse(&rig, silent, silent_size, "a video without sound");
 	} else {
-		ck_assert_str_eq(rig.error.text, "a video, whose sound needs oneaccess-video");
+		ck_assert_str_eq(rig.trial.error.text,
+				 "a video, whose sound needs oneaccess-video");
 	}
 	rig_fini(&rig);
 }
@@ -781,7 +769,7 @@ START_TEST(damage)
 	rig_init(&rig, "[{\"op\":\"audio\",\"sample_rate\":8000,\"frames\":100}]");
 	for (size_t cut = 0; cut < size; cut += cut < 200 ? 7 : size / 20)
 		if (rig_run(&rig, data, cut, cut) != 0)
-			ck_assert_uint_gt(strlen(rig.error.text), 4);
+			ck_assert_uint_gt(strlen(rig.trial.error.text), 4);
 	philox_seq_init(&seq, 7, (uint64_t)_i, 0);
 	for (unsigned i = 0; i < 300; i++) {
 		const size_t at = philox_below(&seq, BASE_MIN(size, i % 2 ? size : 128));
@@ -789,7 +777,7 @@ START_TEST(damage)
 
 		data[at] = (uint8_t)philox_u32(&seq);
 		if (rig_run(&rig, data, size, i) != 0)
-			ck_assert_uint_gt(strlen(rig.error.text), 4);
+			ck_assert_uint_gt(strlen(rig.trial.error.text), 4);
 		else
 			ck_assert(rig.length >= 0 && rig.length <= 100);
 		if (i % 8)

@@ -13,6 +13,7 @@
 #include "pipeline/forms/packed.h"
 #include "pipeline/pipeline.h"
 #include "tests/patience.h"
+#include "tests/pipeline/trial.h"
 
 #define DEPTH 7
 #define HEIGHT 9
@@ -119,13 +120,11 @@ static size_t record_make(uint8_t *to, const struct file *image, const struct fi
 /* ---- a pipeline, and samples through it ---- */
 
 struct rig {
-	struct pipeline *pipeline;
-	struct pipeline_run *run;
+	struct trial trial;
 	const struct pipeline_field *field;
 	float image[MOST_VALUES];
 	int64_t label;
 	uint8_t labels[MOST_VALUES];
-	struct pipeline_error error;
 	uint8_t record[3 * 65536];
 };
 
@@ -133,42 +132,31 @@ struct rig {
 
 static void rig_init(struct rig *rig, const char *first, const char *ops)
 {
-	struct diag diag = {.text = ""};
-	const struct pipeline *one;
 	char spec[600];
 
 	snprintf(spec, sizeof(spec), "[{\"op\":\"volume\",\"fill\":%d%s}%s]", FILL, first, ops);
-	ck_assert_msg(pipeline_compile(spec, strlen(spec), &rig->pipeline, &diag) == 0, "%s: %s",
-		      spec, diag.text);
-	one = rig->pipeline;
-	pipeline_fields(one, &rig->field);
+	trial_init(&rig->trial, spec);
+	pipeline_fields(rig->trial.pipeline, &rig->field);
 	ck_assert_uint_le(rig->field[0].bytes, sizeof(rig->image));
-	ck_assert_int_eq(pipeline_run_new(&one, 1, &rig->run), 0);
 }
 
 static void rig_fini(struct rig *rig)
 {
-	pipeline_run_free(rig->run);
-	pipeline_free(rig->pipeline);
+	trial_fini(&rig->trial);
 }
 
-/* Of a copy of exactly size bytes: the sanitizer sees one too many. */
 static int rig_run(struct rig *rig, const uint8_t *data, size_t size, uint64_t sample)
 {
-	const struct pipeline_key key = {1, 2, sample};
 	const struct pipeline_out out = {.field = {rig->image, &rig->label, rig->labels}};
-	_cleanup_free_ uint8_t *copy = malloc(size ? size : 1);
 
-	ck_assert_ptr_nonnull(copy);
-	memcpy(copy, data, size);
 	memset(rig->image, 0xff, sizeof(rig->image));
-	rig->error.text[0] = '\0';
-	return pipeline_run_sample(rig->run, 1, copy, size, 5, &key, &out, &rig->error);
+	return trial_run(&rig->trial, data, size, 5, sample, &out);
 }
 
 static void rig_file(struct rig *rig, const struct file *file, uint64_t sample)
 {
-	ck_assert_msg(rig_run(rig, file->bytes, file->size, sample) == 0, "%s", rig->error.text);
+	ck_assert_msg(rig_run(rig, file->bytes, file->size, sample) == 0, "%s",
+		      rig->trial.error.text);
 	ck_assert_int_eq(rig->label, 5);
 }
 
@@ -178,7 +166,7 @@ static void rig_record(struct rig *rig, const struct file *image, const struct f
 {
 	const size_t size = record_make(rig->record, image, labels);
 
-	ck_assert_msg(rig_run(rig, rig->record, size, sample) == 0, "%s", rig->error.text);
+	ck_assert_msg(rig_run(rig, rig->record, size, sample) == 0, "%s", rig->trial.error.text);
 	ck_assert_int_eq(rig->label, 5);
 }
 
@@ -238,7 +226,7 @@ START_TEST(the_middle_is_taken_and_what_is_missing_added)
 		ck_assert_int_eq(rig.field[0].dtype, PIPELINE_F32);
 		ck_assert_uint_eq(rig.field[0].ndim, 4);
 		ck_assert_uint_eq(rig.field[0].shape[0], 2);
-		ck_assert_int_eq(pipeline_is_random(rig.pipeline), 0);
+		ck_assert_int_eq(pipeline_is_random(rig.trial.pipeline), 0);
 		rig_file(&rig, &file, 0);
 		ck_assert_msg(is_part(&rig, cases[i].begin), "case %u", i);
 		rig_fini(&rig);
@@ -254,7 +242,7 @@ START_TEST(a_random_part_begins_anywhere)
 
 	file_make(&file, 1, false);
 	rig_init(&rig, "", ",{\"op\":\"random_crop_3d\",\"size\":[4,10,6]}");
-	ck_assert_int_eq(pipeline_is_random(rig.pipeline), 1);
+	ck_assert_int_eq(pipeline_is_random(rig.trial.pipeline), 1);
 	for (uint64_t sample = 0; sample < 200; sample++) {
 		int begin[3], first;
 
@@ -493,10 +481,10 @@ START_TEST(labels_that_do_not_fit_are_told)
 	rig_init(&rig, BESIDE, ",{\"op\":\"center_crop_3d\",\"size\":7}");
 	ck_assert_int_eq(rig_run(&rig, rig.record, record_make(rig.record, &image, &labels), 0),
 			 PIPELINE_E_BAD);
-	ck_assert_str_eq(rig.error.text, "labels 2 x 7 x 9 x 11, not 7 x 9 x 11");
+	ck_assert_str_eq(rig.trial.error.text, "labels 2 x 7 x 9 x 11, not 7 x 9 x 11");
 	ck_assert_int_eq(rig_run(&rig, rig.record, record_make(rig.record, &image, &image), 0),
 			 PIPELINE_E_BAD);
-	ck_assert_str_eq(rig.error.text, "a label is none of 0 to 255");
+	ck_assert_str_eq(rig.trial.error.text, "a label is none of 0 to 255");
 	rig_fini(&rig);
 }
 END_TEST
@@ -613,7 +601,7 @@ START_TEST(another_number_of_volumes_is_told)
 	file_make(&file, 2, false);
 	rig_init(&rig, "", ",{\"op\":\"center_crop_3d\",\"size\":7}");
 	ck_assert_int_eq(rig_run(&rig, file.bytes, file.size, 0), PIPELINE_E_BAD);
-	ck_assert_str_eq(rig.error.text, "it has 2 volumes, and not 1");
+	ck_assert_str_eq(rig.trial.error.text, "it has 2 volumes, and not 1");
 	rig_fini(&rig);
 }
 END_TEST
