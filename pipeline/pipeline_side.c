@@ -266,23 +266,25 @@ static int pipeline_side_run(struct pipeline_run *run, unsigned i, uint32_t vari
 	const struct pipeline *any = pipeline_side_any(run);
 	const struct pipeline_side *side = &any->sides.one[i];
 	const unsigned at = input->record.n - any->packed.n + side->field - any->packed.first;
-	const int64_t time_us = side->is_heard ? video_frames_time_us(run->frames) : 0;
 	const struct pipeline_key own = {
 	    key->seed,
 	    key->nonce ^ PIPELINE_SIDE_NONCE ^ ((uint64_t)i << PIPELINE_SIDE_SHIFT),
 	    key->sample,
 	};
-	struct pipeline_input file = {.data = input->data,
-				      .size = input->size,
-				      .time_us = &time_us,
-				      .record.part = input->record.part};
+	struct pipeline_input file = {.data = input->data, .size = input->size};
+	int64_t time_us;
 	struct pipeline_out to[PIPELINE_MAX_VARIANTS];
 	int64_t label[PIPELINE_MAX_VARIANTS];
 	int r;
 
-	if (!side->is_heard)
-		file = (struct pipeline_input){.data = input->record.value[at],
-					       .size = input->record.field[at].bytes};
+	if (side->is_heard) {
+		time_us = video_frames_time_us(run->frames);
+		file.time_us = &time_us;
+		file.record.part = video_frames_rest(run->frames);
+	} else {
+		file.data = input->record.value[at];
+		file.size = input->record.field[at].bytes;
+	}
 	for (unsigned v = 0; v < run->n; v++)
 		if ((variants >> v & 1) && run->pipeline[v])
 			pipeline_side_out(&run->pipeline[v]->sides.one[i], &out[v], &label[v],

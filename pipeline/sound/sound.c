@@ -72,6 +72,14 @@ int sound_part(const struct sound_head *head, const struct pipeline_part *part, 
 	return 0;
 }
 
+int64_t sound_end(const struct sound_head *head, const struct pipeline_part *part, int64_t start)
+{
+	const int64_t left = head->frames - start;
+
+	return part->is_there ? start + BASE_MIN(left, sound_nearest(part->seconds, head->rate))
+			      : head->frames;
+}
+
 static bool sound_is_random(const struct op *op)
 {
 	return op_number(op, OP_AUDIO_CROP, 0) == SOUND_RANDOM ||

@@ -34,10 +34,10 @@ struct sound_ratio { /* frames of the file for frames that come out */
 	uint64_t from, to;
 };
 
-struct sound_place { /* of a file */
-	const int64_t *
-	    time_us; /* of the container's clock, when the sound begins; NULL: a part is drawn, of */
-	struct pipeline_part part;
+struct sound_place {            /* of a file */
+	const int64_t *time_us; /* of the container's clock, when the sound begins; NULL: drawn */
+	struct pipeline_part
+	    part; /* of the file; of one that begins then, what is taken from then on: start is 0 */
 };
 
 struct sound_watch { /* who is told how many numbers are going to be decoded */
@@ -57,6 +57,9 @@ int64_t sound_start(enum sound_crop crop, int64_t has, int64_t wanted, struct ph
  * there are none. */
 int sound_part(const struct sound_head *head, const struct pipeline_part *part, int64_t *ret_first,
 	       int64_t *ret_has, struct pipeline_error *ret_error);
+
+/* Of a sound that begins at that frame, the end of what is taken of it, at most the file's. */
+int64_t sound_end(const struct sound_head *head, const struct pipeline_part *part, int64_t start);
 
 /* ---- sound_decode.c, sound_none.c ---- */
 

@@ -81,6 +81,29 @@ static int sound_silence(const struct sound *sound, float *out, int64_t *ret_len
 	return 0;
 }
 
+/* Frames of the file: where the sound begins, perhaps before or behind all of them, and where what is taken of it ends. */
+static int sound_find(const struct sound *sound, const struct sound_file *file,
+		      const struct sound_head *head, struct philox_seq *seq,
+		      const struct sound_place *place, int64_t wanted, int64_t *ret_start,
+		      int64_t *ret_end, struct pipeline_error *ret_error)
+{
+	int64_t first, has;
+	int r;
+
+	if (place->time_us) {
+		first = BASE_MAX(sound_file_at(file, head, *place->time_us), -wanted);
+		*ret_start = BASE_MIN(first, head->frames);
+		*ret_end = sound_end(head, &place->part, *ret_start);
+		return 0;
+	}
+	r = sound_part(head, &place->part, &first, &has, ret_error);
+	if (r != 0)
+		return r;
+	*ret_start = first + sound_start(sound->crop, has, wanted, seq);
+	*ret_end = first + has;
+	return 0;
+}
+
 /* All of it, of an open file. */
 static int sound_take(const struct sound *sound, struct sound_room *room,
 		      const struct sound_watch *watch, struct sound_file *file,
@@ -88,23 +111,21 @@ static int sound_take(const struct sound *sound, struct sound_room *room,
 		      const struct sound_place *place, float *out, int64_t *ret_length,
 		      struct pipeline_error *ret_error)
 {
-	int64_t first, there;
-	const int not_there = sound_part(head, &place->part, &first, &there, ret_error);
 	const unsigned planes = BASE_MAX(sound->channels, 1u);
 	const struct sound_ratio ratio = sound_ratio(sound, head->rate, seq);
 	/* as long as what comes out, rounded up: at most 2^24 * 7680 */
 	const int64_t wanted =
 	    (int64_t)(((unsigned __int128)sound->frames * ratio.from + ratio.to - 1) / ratio.to);
-	const int64_t start = place->time_us ? sound_file_at(file, head, *place->time_us)
-					     : first + sound_start(sound->crop, there, wanted, seq);
-	const int64_t from = BASE_MAX(start, 0), lead = from - BASE_MAX(start, -wanted);
-	const int64_t has = BASE_MIN(wanted - lead, BASE_MAX(first + there - from, 0));
-	const size_t frames = (size_t)(lead + has);
-	size_t done = 0;
-	int r;
+	int64_t start, end, from, lead, has;
+	size_t frames, done = 0;
+	int r = sound_find(sound, file, head, seq, place, wanted, &start, &end, ret_error);
 
-	if (not_there)
-		return not_there;
+	if (r != 0)
+		return r;
+	from = BASE_MAX(start, 0);
+	lead = from - start;
+	has = BASE_MIN(wanted - lead, BASE_MAX(end - from, 0));
+	frames = (size_t)(lead + has);
 	if (has == 0)
 		return sound_silence(sound, out, ret_length);
 

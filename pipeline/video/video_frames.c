@@ -20,6 +20,7 @@ struct video_frames {
 	struct video_room *room; /* owned */
 	struct video_watch watch;
 	struct video_head head;        /* of the open file */
+	struct pipeline_part part;     /* of it, of which the clip is */
 	struct picture_buffer picture; /* a PPM */
 	uint32_t *number;              /* owned; of the clip's frames in the file */
 	uint32_t length, next;
@@ -94,6 +95,7 @@ int video_frames_open(struct video_frames *frames, const void *data, size_t size
 	int r;
 
 	frames->is_open = true;
+	frames->part = *part;
 	r = module->open(frames->room, data, size, &frames->head, ret_error);
 	if (r == PIPELINE_E_BAD && decode_is_picture(data, size))
 		return decode_fail(ret_error, PIPELINE_FAIL_DECODE, 0,
@@ -133,6 +135,15 @@ void video_frames_size(const struct video_frames *frames, uint32_t *ret_height, 
 int64_t video_frames_time_us(const struct video_frames *frames)
 {
 	return frames->head.start_us + frames->head.time_us[frames->number[0]];
+}
+
+struct pipeline_part video_frames_rest(const struct video_frames *frames)
+{
+	const struct pipeline_part *part = &frames->part;
+	const double time = (double)frames->head.time_us[frames->number[0]] / 1e6;
+
+	return (struct pipeline_part){part->is_there, 0,
+				      BASE_MAX(part->start + part->seconds - time, 0)};
 }
 
 int64_t video_frames_length(const struct video_frames *frames)

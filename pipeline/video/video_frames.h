@@ -28,6 +28,8 @@ void video_frames_size(const struct video_frames *frames, uint32_t *ret_height,
 		       uint32_t *ret_width);
 /* When the clip's first frame is shown, by the container's clock. */
 int64_t video_frames_time_us(const struct video_frames *frames);
+/* What is left of its part of the file, from when it begins. */
+struct pipeline_part video_frames_rest(const struct video_frames *frames);
 /* How many of the clip's frames the file has, behind which its last one is repeated. */
 int64_t video_frames_length(const struct video_frames *frames);
 enum { VIDEO_FRAMES_END = -1, VIDEO_FRAMES_AGAIN = 2 };

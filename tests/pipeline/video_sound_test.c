@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "base/philox.h"
 #include "base/sandbox.h"
+#include "pipeline/forms/packed.h"
 #include "pipeline/video/video_module.h"
 #include "tests/data.h"
 #include "tests/patience.h"
@@ -271,6 +272,50 @@ START_TEST(silence_beside_a_clip)
 }
 END_TEST
 
+/* Of a part of the file: the sound from when the clip begins, and no more of it than what the part has. */
+START_TEST(beside_a_clip_of_a_part)
+{
+	static const struct {
+		const char *name;
+		double start, seconds;
+		int64_t first, heard; /* of the sound's frames */
+	} table[] = {{"aac.mp4", 0.2, 0.08, 3200, 1280},
+		     {"late.mp4", 0.2, 0.08, 3200 - 576, 1280},
+		     {"late.mp4", 0.19, 0.09, 3200 - 576, 1280}, /* a frame begins at 0.2 */
+		     {"late.mp4", 0, 0.02, 0, 0},                /* ends before it sounds */
+		     {"late.mp4", 0.32, INFINITY, 5120 - 576, BESIDE}};
+	static _Alignas(64) uint8_t data[1 << 17];
+	struct packed_wide_head *wide = (struct packed_wide_head *)(void *)data;
+	const struct clip *clip = clips;
+	struct beside beside;
+	int64_t heard;
+
+	while (strcmp(clip->name, table[_i].name) != 0)
+		clip++;
+	ck_assert_ptr_null(look_at(clip));
+	ck_assert_uint_le(128 + clip->size, sizeof(data));
+	memset(data, 0, 128);
+	*wide = (struct packed_wide_head){PACKED_WIDE_MAGIC, 128 + clip->size, 1, 1, {0}};
+	wide->part[0] = table[_i].start;
+	wide->part[1] = table[_i].seconds;
+	wide->field[0].place = (struct packed_place){PIPELINE_U8, 1, {clip->size}, 128, clip->size};
+	memcpy(data + 128, clip->data, clip->size);
+	beside_init(&beside,
+		    "[{\"op\":\"video\",\"frames\":1,\"clip\":\"begin\","
+		    "\"source\":\"record\"},{\"op\":\"center_crop\",\"size\":8}," HEARD "6000}]");
+	beside_run(&beside, data, 128 + clip->size);
+	heard = BASE_MIN(table[_i].heard, clip->frames - table[_i].first);
+	ck_assert_int_eq(beside.heard, heard);
+	for (int64_t i = 0; i < BESIDE; i++) {
+		const float *there = whole + 2 * (table[_i].first + i);
+
+		ck_assert_float_eq_tol(beside.audio[i], i < heard ? (there[0] + there[1]) / 2 : 0,
+				       NEAR_PART);
+	}
+	beside_fini(&beside);
+}
+END_TEST
+
 START_TEST(fields_beside_a_clip)
 {
 	const struct pipeline_field *field;
@@ -301,7 +346,7 @@ START_TEST(refused_beside_a_clip)
 	} table[] = {
 	    {SEEN HEARD "60,\"crop\":\"center\"}]",
 	     "view \"audio\": the sound begins when the clip does"},
-	    {SEEN HEARD "60,\"source\":\"record\"}]", "the op video says"},
+	    {SEEN HEARD "60,\"source\":\"record\"}]", "the pipeline's first op says"},
 	    {SEEN HEARD "60}," HEARD "60}]", "another field has that name"},
 	    {SEEN "{\"op\":\"view\",\"names\":[\"audio_length\"]},{\"op\":\"center_crop\",\"size\":"
 		  "8}," HEARD "60}]",
@@ -458,6 +503,7 @@ int main(void)
 	tcase_add_loop_test(tcase, clock_of_both, 0, clip_end);
 	tcase_add_loop_test(tcase, beside_a_clip, 0, 3);
 	tcase_add_test(tcase, silence_beside_a_clip);
+	tcase_add_loop_test(tcase, beside_a_clip_of_a_part, 0, 5);
 	tcase_add_test(tcase, fields_beside_a_clip);
 	tcase_add_loop_test(tcase, refused_beside_a_clip, 0, 8);
 	tcase_add_test(tcase, sandboxed);
