@@ -165,7 +165,7 @@ def scaled(path: str, scene: Scene, size: int, mpp: float | None, magnification:
     times, words = _times(path, scene, mpp, magnification, slide_mpp)
     fine = [(down, at) for at, down in enumerate(scene.downsamples) if down <= times * _NEAR]
     if not fine:
-        raise DatasetError(f"{path} has {words} is finer than that: take a coarser resolution, or leave the slide out")
+        raise DatasetError(f"{path} has {words} is finer than that: take a coarser resolution, give level= if the file is wrong, or leave the slide out")
     down, level = max(fine)
     if times < down * _NEAR:
         return Cut(level, size, round(size * down))
