@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
 /* Samples through a pipeline alone. */
-#ifndef TESTS_PIPELINE_TRIAL_H
-#define TESTS_PIPELINE_TRIAL_H
 
 #include <check.h>
 #include <stdlib.h>
@@ -45,5 +44,3 @@ static inline int trial_run(struct trial *trial, const void *data, size_t size, 
 	trial->error.text[0] = '\0';
 	return pipeline_run_sample(trial->run, 1, copy, size, label, &key, out, &trial->error);
 }
-
-#endif
