@@ -178,7 +178,7 @@ static const char *packed_mask(struct pipeline_field *field, bool by_middle)
 		return "a mask is [dtype] or [dtype, label of what is outside], of 1 (uint8), 9 "
 		       "(uint16), 8 (int32) or 4 (int64)";
 	*field = (struct pipeline_field){.dtype = field->dtype,
-					 .role = PIPELINE_MASK,
+					 .role = field->role,
 					 .fill = (uint32_t)fill,
 					 .by_middle = by_middle};
 	return NULL;
@@ -193,18 +193,19 @@ static const char *packed_image(struct pipeline_field *field, bool no_colors)
 		return "another picture is [1] or [1, how many times as high and wide as the first "
 		       "one it is], at most 16 times";
 	*field = (struct pipeline_field){.dtype = PIPELINE_U8,
-					 .role = PIPELINE_IMAGE,
+					 .role = field->role,
 					 .times = (uint32_t)times,
 					 .no_colors = no_colors};
 	return NULL;
 }
 
 /* [1]: a file that a view of that name decodes, which says what becomes of it. */
-static const char *packed_own(struct pipeline_field *field)
+static const char *packed_own(struct pipeline_field *field, bool is_other)
 {
+	(void)is_other;
 	if (field->dtype != PIPELINE_U8 || field->ndim > 0)
 		return "a file of kind 10, which a view of its name decodes, is [1]";
-	*field = (struct pipeline_field){.dtype = PIPELINE_U8, .role = PIPELINE_FILE};
+	*field = (struct pipeline_field){.dtype = PIPELINE_U8, .role = field->role};
 	return NULL;
 }
 
@@ -224,15 +225,37 @@ static const char *packed_shapes(const struct op_list *ops, const struct op_valu
 	return wrong;
 }
 
-/* Of those kinds that are no files. */
+/* A field of a kind that is no file. */
+static const char *packed_numbers(struct pipeline_field *field, bool is_other)
+{
+	(void)is_other;
+	if (field->kind != PIPELINE_DENSE && field->ndim == 0)
+		return "a ragged field has no dimension to be ragged along; the first one is the "
+		       "most that a sample has";
+	if (field->kind == PIPELINE_TEXT && (field->dtype != PIPELINE_U8 || field->ndim != 1))
+		return "a text is of uint8 (1) and has one dimension, the most bytes of one";
+	return NULL;
+}
+
 static const struct packed_kind {
 	enum pipeline_kind kind;
 	enum pipeline_role role;
+	/* What is wrong with [dtype, shape], or NULL: the field is set up. */
+	const char *(*set_up)(struct pipeline_field *field, bool is_other);
+	bool is_other; /* the second kind of such a file */
 } packed_kind[] = {
-    [0] = {PIPELINE_DENSE, PIPELINE_ALONE},      [1] = {PIPELINE_RAGGED, PIPELINE_ALONE},
-    [2] = {PIPELINE_TEXT, PIPELINE_ALONE},       [3] = {PIPELINE_RAGGED, PIPELINE_BOXES},
-    [4] = {PIPELINE_RAGGED, PIPELINE_ROWS},      [7] = {PIPELINE_RAGGED, PIPELINE_POINTS},
-    [11] = {PIPELINE_RAGGED, PIPELINE_BOXES_3D},
+    [0] = {PIPELINE_DENSE, PIPELINE_ALONE, packed_numbers, false},
+    [1] = {PIPELINE_RAGGED, PIPELINE_ALONE, packed_numbers, false},
+    [2] = {PIPELINE_TEXT, PIPELINE_ALONE, packed_numbers, false},
+    [3] = {PIPELINE_RAGGED, PIPELINE_BOXES, packed_numbers, false},
+    [4] = {PIPELINE_RAGGED, PIPELINE_ROWS, packed_numbers, false},
+    [5] = {PIPELINE_DENSE, PIPELINE_MASK, packed_mask, false},
+    [6] = {PIPELINE_DENSE, PIPELINE_MASK, packed_mask, true},
+    [7] = {PIPELINE_RAGGED, PIPELINE_POINTS, packed_numbers, false},
+    [8] = {PIPELINE_DENSE, PIPELINE_IMAGE, packed_image, false},
+    [9] = {PIPELINE_DENSE, PIPELINE_IMAGE, packed_image, true},
+    [10] = {PIPELINE_DENSE, PIPELINE_FILE, packed_own, false},
+    [11] = {PIPELINE_RAGGED, PIPELINE_BOXES_3D, packed_numbers, false},
 };
 
 static const char *packed_kinds(const struct op_list *ops, const struct op_value *value,
@@ -246,28 +269,11 @@ static const char *packed_kinds(const struct op_list *ops, const struct op_value
 	if (value->count != n)
 		return "there are not as many kinds as fields";
 	for (unsigned f = 0; f < n && !wrong; f++) {
-		if (kind[f] == 5 || kind[f] == 6) {
-			wrong = packed_mask(&fields[f], kind[f] == 6);
-			continue;
-		}
-		if (kind[f] == 8 || kind[f] == 9) {
-			wrong = packed_image(&fields[f], kind[f] == 9);
-			continue;
-		}
-		if (kind[f] == 10) {
-			wrong = packed_own(&fields[f]);
-			continue;
-		}
-		fields[f].kind = packed_kind[kind[f]].kind;
-		fields[f].role = packed_kind[kind[f]].role;
-		if (kind[f] != PIPELINE_DENSE && fields[f].ndim == 0)
-			return "a ragged field has no dimension to be ragged along; the first one "
-			       "is "
-			       "the most that a sample has";
-		if (kind[f] == PIPELINE_TEXT &&
-		    (fields[f].dtype != PIPELINE_U8 || fields[f].ndim != 1))
-			return "a text is of uint8 (1) and has one dimension, the most bytes of "
-			       "one";
+		const struct packed_kind *is = &packed_kind[kind[f]];
+
+		fields[f].kind = is->kind;
+		fields[f].role = is->role;
+		wrong = is->set_up(&fields[f], is->is_other);
 	}
 	return wrong;
 }
