@@ -56,8 +56,8 @@ unsigned pipeline_names(const char *const **ret)
 
 /* ---- compiling ---- */
 
-static void pipeline_set_field(struct pipeline_field *field, enum pipeline_dtype dtype,
-			       unsigned ndim, const uint64_t *shape)
+void pipeline_set_field(struct pipeline_field *field, enum pipeline_dtype dtype, unsigned ndim,
+			const uint64_t *shape)
 {
 	field->dtype = dtype;
 	field->ndim = ndim;
@@ -68,8 +68,8 @@ static void pipeline_set_field(struct pipeline_field *field, enum pipeline_dtype
 	}
 }
 
-static void pipeline_add_field(struct pipeline *pipeline, const char *name,
-			       enum pipeline_dtype dtype, unsigned ndim, const uint64_t *shape)
+void pipeline_add_field(struct pipeline *pipeline, const char *name, enum pipeline_dtype dtype,
+			unsigned ndim, const uint64_t *shape)
 {
 	struct pipeline_field *field = &pipeline->fields[pipeline->n_fields++];
 
@@ -97,8 +97,7 @@ void pipeline_set_image(struct pipeline_field *field, const struct shape *shape)
 			   (shape->order == OP_CHW ? chw : hwc) + skip);
 }
 
-static void pipeline_add_image(struct pipeline *pipeline, const char *name,
-			       const struct shape *shape)
+void pipeline_add_image(struct pipeline *pipeline, const char *name, const struct shape *shape)
 {
 	struct pipeline_field *field = &pipeline->fields[pipeline->n_fields++];
 
@@ -106,8 +105,7 @@ static void pipeline_add_image(struct pipeline *pipeline, const char *name,
 	pipeline_set_image(field, shape);
 }
 
-/* Behind the tail's ops on it. */
-static void pipeline_add_label(struct pipeline *pipeline)
+void pipeline_add_label(struct pipeline *pipeline)
 {
 	const uint64_t classes = pipeline->tail.label.classes;
 
@@ -192,8 +190,7 @@ static int pipeline_compile_record(struct pipeline *pipeline, struct op_list *wh
 	return pipeline_write(pipeline, whole, diag);
 }
 
-/* What may stand behind ops on what is no picture: what leaves samples out by their class, or works on the label. */
-static const char *pipeline_check_tail(const struct pipeline *pipeline)
+const char *pipeline_check_tail(const struct pipeline *pipeline)
 {
 	const struct tail *tail = &pipeline->tail;
 
@@ -220,8 +217,7 @@ static const char *pipeline_check_alone(const struct pipeline *pipeline)
 	return NULL;
 }
 
-/* What comes beside the picture, clip or sound, behind it and its label. */
-static int pipeline_set_fields(struct pipeline *pipeline, struct diag *diag)
+int pipeline_set_fields(struct pipeline *pipeline, struct diag *diag)
 {
 	const struct op *first = &pipeline->ops.op[0];
 	const struct op_intake *intake = op_intake(first->id);
@@ -255,187 +251,13 @@ static int pipeline_set_fields(struct pipeline *pipeline, struct diag *diag)
 			 wrong);
 }
 
-/* All views are files of their own. */
-static int pipeline_set_sides(struct pipeline *pipeline, struct op_list *whole,
-			      const struct views *views, struct diag *diag)
+int pipeline_set_sides(struct pipeline *pipeline, struct op_list *whole, const struct views *views,
+		       struct diag *diag)
 {
 	int r = pipeline_side_refuse_others(pipeline, whole, views, diag);
 
 	r = r ? r : pipeline_side_add_all(pipeline, whole, views, diag);
 	return r ? r : pipeline_write(pipeline, whole, diag);
-}
-
-/* A sound or its spectrogram, its label, and how many of its frames are not of the zeros behind it. */
-static int pipeline_compile_sound(struct pipeline *pipeline, struct op_list *whole,
-				  const struct views *views, struct diag *diag)
-{
-	static const struct shape none = {.dtype = PIPELINE_F32};
-	const struct mel *mel = &pipeline->sound.mel;
-	const char *wrong = sound_init(&pipeline->ops.op[0], &pipeline->sound);
-	const struct sound *sound = &pipeline->sound;
-	const unsigned planes = BASE_MAX(sound->channels, 1u);
-	uint64_t shape[3] = {sound->channels};
-	const unsigned skip = sound->channels == 0; /* a dimension that nobody asked for */
-	int r;
-
-	pipeline->medium = &pipeline_sound;
-	r = wrong ? 0 : tail_infer(&pipeline->ops, &none, &pipeline->tail, diag);
-	if (r != 0)
-		return r;
-	if (!wrong)
-		wrong = pipeline_check_tail(pipeline);
-	if (wrong)
-		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (audio): %s", wrong);
-	r = wave_init(&pipeline->ops, pipeline->tail.first, sound->rate, sound->frames,
-		      &pipeline->sound.wave, diag);
-	r = r ? r
-	      : mel_init(&pipeline->ops, pipeline->sound.wave.end, pipeline->tail.first,
-			 sound->rate, sound->frames, planes, &pipeline->sound.mel, diag);
-	if (r != 0)
-		return r;
-	shape[1] = mel->n_mels ? mel_rows(mel) : sound->frames;
-	shape[2] = mel->frames;
-	pipeline_add_field(pipeline, "audio",
-			   pipeline->sound.wave.codes ? PIPELINE_I64 : PIPELINE_F32,
-			   (mel->n_mels ? 3 : 2) - skip, shape + skip);
-	pipeline_add_label(pipeline);
-	pipeline_add_field(pipeline, "length", PIPELINE_I64, 0, NULL);
-	shape_intake(&pipeline->ops.op[0], &pipeline->shape);
-	r = pipeline_set_fields(pipeline, diag);
-	return r ? r : pipeline_set_sides(pipeline, whole, views, diag);
-}
-
-/* What follows points: boxes in space, and their rows. */
-static int pipeline_check_objects(const struct pipeline *pipeline, struct diag *diag)
-{
-	for (unsigned f = pipeline->packed.first; f < pipeline->n_fields; f++) {
-		const enum pipeline_role role = pipeline->fields[f].role;
-
-		if (role != PIPELINE_ALONE && role != PIPELINE_ROWS && role != PIPELINE_BOXES_3D &&
-		    role != PIPELINE_FILE)
-			return diag_fail(
-			    diag, PIPELINE_E_BAD,
-			    "pipeline: op 1 (cloud): boxes on pictures, masks, key points "
-			    "and pictures do not follow points; give kinds 0, 1, 2, 4, 10 and 11");
-	}
-	return pipeline->packed.boxes == 0
-		   ? 0
-		   : cloud_boxes_check(&pipeline->ops, &pipeline->cloud, diag);
-}
-
-/* Points, their label, and how many are not of what is behind them. */
-static int pipeline_compile_cloud(struct pipeline *pipeline, struct op_list *whole,
-				  const struct views *views, struct diag *diag)
-{
-	static const struct shape none = {.dtype = PIPELINE_F32};
-	struct cloud *cloud = &pipeline->cloud;
-	int r = tail_infer(&pipeline->ops, &none, &pipeline->tail, diag);
-	const char *wrong = r ? NULL : pipeline_check_tail(pipeline);
-
-	if (wrong)
-		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (cloud): %s", wrong);
-	r = r ? r : cloud_init(&pipeline->ops, pipeline->tail.first, cloud, diag);
-	if (r != 0)
-		return r;
-	pipeline->medium = &pipeline_cloud;
-	pipeline_add_field(pipeline, "points", PIPELINE_F32, 2,
-			   (uint64_t[2]){cloud->most, cloud->channels});
-	pipeline_add_label(pipeline);
-	if (cloud->padding == CLOUD_RAGGED) {
-		pipeline->fields[0].kind = PIPELINE_RAGGED;
-		pipeline->fields[0].lengths = pipeline->n_fields;
-	}
-	pipeline_add_field(pipeline, cloud->padding == CLOUD_RAGGED ? "points.length" : "length",
-			   PIPELINE_I64, 0, NULL);
-	shape_intake(&pipeline->ops.op[0], &pipeline->shape);
-	r = pipeline_set_fields(pipeline, diag);
-	r = r ? r : pipeline_check_objects(pipeline, diag);
-	return r ? r : pipeline_set_sides(pipeline, whole, views, diag);
-}
-
-/* How long what is in a file is, its label, and how many frames it has. */
-static int pipeline_compile_duration(struct pipeline *pipeline, struct op_list *whole,
-				     const struct views *views, struct diag *diag)
-{
-	static const struct shape none = {.dtype = PIPELINE_F64};
-	int r = tail_infer(&pipeline->ops, &none, &pipeline->tail, diag);
-	const char *wrong = pipeline_duration_check(&pipeline->ops.op[0]);
-
-	if (r != 0)
-		return r;
-	if (!wrong)
-		wrong = pipeline->tail.first > 1 ? "nothing is decoded; leave out what stands "
-						   "behind it, but for ops on the label"
-						 : pipeline_check_tail(pipeline);
-	if (wrong)
-		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (duration): %s", wrong);
-	pipeline->medium = &pipeline_duration;
-	pipeline_add_field(pipeline, "duration", PIPELINE_F64, 1, (uint64_t[1]){2});
-	pipeline_add_label(pipeline);
-	pipeline_add_field(pipeline, "length", PIPELINE_I64, 0, NULL);
-	shape_intake(&pipeline->ops.op[0], &pipeline->shape);
-	r = pipeline_set_fields(pipeline, diag);
-	return r ? r : pipeline_set_sides(pipeline, whole, views, diag);
-}
-
-/* Volumes of labels, and further ones; nothing else follows one. */
-static const char *pipeline_set_labels(struct pipeline *pipeline)
-{
-	const struct shape *shape = &pipeline->shape;
-	const uint64_t sides[3] = {shape->depth, shape->height, shape->width};
-	const unsigned end = pipeline->packed.first + pipeline->packed.n;
-	bool are_there = false;
-
-	for (unsigned f = pipeline->packed.first; f < end; f++) {
-		struct pipeline_field *field = &pipeline->fields[f];
-
-		if (field->role == PIPELINE_MASK)
-			pipeline_set_field(field, field->dtype, 3, sides);
-		else if (field->role == PIPELINE_IMAGE && field->times == 1 && !field->no_colors)
-			pipeline_set_image(field, shape);
-		else if (field->role != PIPELINE_ALONE && field->role != PIPELINE_FILE)
-			return "boxes, key points, and volumes of another size or without some ops "
-			       "do "
-			       "not follow volumes; give fields of kinds 0, 1, 2, 5, 8 and 10, and "
-			       "[1] of kind 8";
-		are_there |= field->role == PIPELINE_MASK;
-	}
-	if (pipeline->first.volume.by_labels && !are_there)
-		return "random_crop_by_label asks for a volume of labels beside it; give a field "
-		       "of kind 5, or take random_crop_3d";
-	return NULL;
-}
-
-static int pipeline_compile_volume(struct pipeline *pipeline, struct op_list *whole,
-				   const struct views *views, struct diag *diag)
-{
-	const char *wrong;
-	unsigned at = 0;
-	int r = shape_infer(&pipeline->ops, &pipeline->shape, diag);
-
-	if (r != 0)
-		return r;
-	pipeline->medium = &pipeline_volume;
-	wrong = volume_init(&pipeline->ops, &pipeline->shape, &pipeline->first.volume, &at);
-	r = wrong ? 0 : tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
-	if (r != 0)
-		return r;
-	if (!wrong) {
-		at = 0;
-		wrong = pipeline_check_tail(pipeline);
-	}
-	if (!wrong) {
-		pipeline_add_image(pipeline, "image", &pipeline->shape);
-		pipeline_add_label(pipeline);
-		r = pipeline_set_fields(pipeline, diag);
-		wrong = r ? NULL : pipeline_set_labels(pipeline);
-	}
-	if (r != 0)
-		return r;
-	if (!wrong)
-		return pipeline_set_sides(pipeline, whole, views, diag);
-	return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op %u (%s): %s", at + 1,
-			 op_name(pipeline->ops.op[at].id), wrong);
 }
 
 int pipeline_check_choices(const struct op_list *ops, const struct shape *shape, bool are_boxes,
@@ -674,6 +496,8 @@ static int pipeline_compile_picture(struct pipeline *pipeline, struct op_list *w
 
 int pipeline_compile_ops(struct pipeline *pipeline, struct op_list *whole, struct diag *diag)
 {
+	static const struct pipeline_medium *const media[] = {&pipeline_sound, &pipeline_cloud,
+							      &pipeline_volume, &pipeline_duration};
 	const enum op_id first = pipeline->ops.op[0].id;
 	struct views views;
 	int r;
@@ -685,15 +509,11 @@ int pipeline_compile_ops(struct pipeline *pipeline, struct op_list *whole, struc
 		return r;
 	if (views.n > 0)
 		views_first(whole, &views, &pipeline->ops);
-	if (first == OP_AUDIO)
-		return pipeline_compile_sound(pipeline, whole, &views, diag);
-	if (first == OP_CLOUD)
-		return pipeline_compile_cloud(pipeline, whole, &views, diag);
-	if (first == OP_DURATION)
-		return pipeline_compile_duration(pipeline, whole, &views, diag);
-	if (first == OP_VOLUME)
-		return pipeline_compile_volume(pipeline, whole, &views, diag);
-	return pipeline_compile_picture(pipeline, whole, &views, diag);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(media); i++)
+		if (media[i]->first == first)
+			pipeline->medium = media[i];
+	return pipeline->medium ? pipeline->medium->compile(pipeline, whole, &views, diag)
+				: pipeline_compile_picture(pipeline, whole, &views, diag);
 }
 
 int pipeline_compile(const char *text, size_t size, struct pipeline **ret, struct diag *diag)
@@ -833,8 +653,7 @@ const char *pipeline_load(const struct pipeline *pipeline)
 	const bool is_needed = pipeline->shape.frames || pipeline_duration_is_of_video(pipeline);
 	const char *why = NULL;
 
-	if (is_needed || pipeline->medium == &pipeline_sound ||
-	    pipeline->medium == &pipeline_duration)
+	if (is_needed || (pipeline->medium && pipeline->medium->is_timed))
 		video_load(&why);
 	why = is_needed ? why : NULL; /* sounds' files may be videos, or none */
 	for (unsigned i = 0; i < pipeline->sides.n && !why; i++)

@@ -11,8 +11,10 @@ struct pipeline_clouds {
 	float *copy;             /* owned */
 };
 
-void pipeline_clouds_free(struct pipeline_clouds *clouds)
+static void pipeline_clouds_free(void *room)
 {
+	struct pipeline_clouds *clouds = room;
+
 	if (!clouds)
 		return;
 	cloud_room_free(clouds->room);
@@ -24,10 +26,10 @@ static int pipeline_clouds_add(struct pipeline_run *run, unsigned v)
 {
 	const struct cloud *cloud =
 	    &run->pipeline[v]->cloud; /* all have points and channels in common */
-	struct pipeline_clouds *clouds = run->clouds;
+	struct pipeline_clouds *clouds = run->medium_room;
 
 	if (!clouds)
-		run->clouds = clouds = calloc(1, sizeof(*clouds));
+		run->medium_room = clouds = calloc(1, sizeof(*clouds));
 	if (!clouds || (!clouds->room && cloud_room_new(&clouds->room) != 0))
 		return -ENOMEM;
 	if (!clouds->copy)
@@ -60,9 +62,9 @@ static int pipeline_run_cloud(const struct pipeline_run *run, unsigned v,
 			      const struct pipeline_key *key, const struct pipeline_out *out,
 			      struct pipeline_error *ret_error)
 {
+	const struct pipeline_clouds *clouds = run->medium_room;
 	const struct pipeline *pipeline = run->pipeline[v];
-	struct cloud_part part = {
-	    .cloud = &pipeline->cloud, .at = run->clouds->copy, .n = points->n};
+	struct cloud_part part = {.cloud = &pipeline->cloud, .at = clouds->copy, .n = points->n};
 	int64_t length;
 	int r = pipeline_find_boxes(pipeline, input, out, &part.boxes, ret_error);
 
@@ -85,22 +87,77 @@ static int pipeline_run_clouds(struct pipeline_run *run, uint32_t who,
 			       const struct pipeline_input *input, const struct pipeline_key *key,
 			       const struct pipeline_out out[], struct pipeline_error *ret_error)
 {
+	const struct pipeline_clouds *clouds = run->medium_room;
 	const struct cloud *cloud = &run->pipeline[__builtin_ctz(who)]->cloud;
 	struct cloud_part points;
 	struct philox_seq seq;
 	struct draw draw;
-	int r = cloud_read(cloud, run->clouds->room, run->watch.fn, run->watch.arg, input->data,
+	int r = cloud_read(cloud, clouds->room, run->watch.fn, run->watch.arg, input->data,
 			   input->size, &points, ret_error);
 
 	if (r != 0)
 		return r;
 	draw_init(&draw, key);
 	draw_seq(&draw, 0, &seq);
-	r = cloud_take(run->clouds->room, &seq, &points, ret_error);
+	r = cloud_take(clouds->room, &seq, &points, ret_error);
 	for (unsigned v = 0; r == 0 && v < run->n; v++)
 		if (who >> v & 1)
 			r = pipeline_run_cloud(run, v, &points, input, key, &out[v], ret_error);
 	return r;
 }
 
-const struct pipeline_medium pipeline_cloud = {true, pipeline_clouds_add, pipeline_run_clouds};
+/* What follows points: boxes in space, and their rows. */
+static int pipeline_check_objects(const struct pipeline *pipeline, struct diag *diag)
+{
+	for (unsigned f = pipeline->packed.first; f < pipeline->n_fields; f++) {
+		const enum pipeline_role role = pipeline->fields[f].role;
+
+		if (role != PIPELINE_ALONE && role != PIPELINE_ROWS && role != PIPELINE_BOXES_3D &&
+		    role != PIPELINE_FILE)
+			return diag_fail(
+			    diag, PIPELINE_E_BAD,
+			    "pipeline: op 1 (cloud): boxes on pictures, masks, key points "
+			    "and pictures do not follow points; give kinds 0, 1, 2, 4, 10 and 11");
+	}
+	return pipeline->packed.boxes == 0
+		   ? 0
+		   : cloud_boxes_check(&pipeline->ops, &pipeline->cloud, diag);
+}
+
+/* Points, their label, and how many are not of what is behind them. */
+static int pipeline_compile_cloud(struct pipeline *pipeline, struct op_list *whole,
+				  const struct views *views, struct diag *diag)
+{
+	static const struct shape none = {.dtype = PIPELINE_F32};
+	struct cloud *cloud = &pipeline->cloud;
+	int r = tail_infer(&pipeline->ops, &none, &pipeline->tail, diag);
+	const char *wrong = r ? NULL : pipeline_check_tail(pipeline);
+
+	if (wrong)
+		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (cloud): %s", wrong);
+	r = r ? r : cloud_init(&pipeline->ops, pipeline->tail.first, cloud, diag);
+	if (r != 0)
+		return r;
+	pipeline_add_field(pipeline, "points", PIPELINE_F32, 2,
+			   (uint64_t[2]){cloud->most, cloud->channels});
+	pipeline_add_label(pipeline);
+	if (cloud->padding == CLOUD_RAGGED) {
+		pipeline->fields[0].kind = PIPELINE_RAGGED;
+		pipeline->fields[0].lengths = pipeline->n_fields;
+	}
+	pipeline_add_field(pipeline, cloud->padding == CLOUD_RAGGED ? "points.length" : "length",
+			   PIPELINE_I64, 0, NULL);
+	shape_intake(&pipeline->ops.op[0], &pipeline->shape);
+	r = pipeline_set_fields(pipeline, diag);
+	r = r ? r : pipeline_check_objects(pipeline, diag);
+	return r ? r : pipeline_set_sides(pipeline, whole, views, diag);
+}
+
+const struct pipeline_medium pipeline_cloud = {
+    .first = OP_CLOUD,
+    .is_shared = true,
+    .compile = pipeline_compile_cloud,
+    .add = pipeline_clouds_add,
+    .free = pipeline_clouds_free,
+    .run = pipeline_run_clouds,
+};

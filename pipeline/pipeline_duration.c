@@ -29,7 +29,7 @@ static bool duration_is_of_video(const struct op *op)
 	return op_number(op, OP_DURATION_OF, 0) == DURATION_VIDEO;
 }
 
-const char *pipeline_duration_check(const struct op *op)
+static const char *duration_check(const struct op *op)
 {
 	return duration_is_of_video(op) ? video_missing() : sound_missing();
 }
@@ -39,8 +39,10 @@ bool pipeline_duration_is_of_video(const struct pipeline *pipeline)
 	return pipeline->medium == &pipeline_duration && duration_is_of_video(&pipeline->ops.op[0]);
 }
 
-void pipeline_durations_free(struct pipeline_durations *durations)
+static void pipeline_durations_free(void *own)
 {
+	struct pipeline_durations *durations = own;
+
 	if (!durations)
 		return;
 	if (durations->room)
@@ -50,11 +52,11 @@ void pipeline_durations_free(struct pipeline_durations *durations)
 
 static int pipeline_durations_add(struct pipeline_run *run, unsigned v)
 {
-	struct pipeline_durations *durations = run->durations;
+	struct pipeline_durations *durations = run->medium_room;
 	const char *why;
 
 	if (!durations)
-		run->durations = durations = calloc(1, sizeof(*durations));
+		run->medium_room = durations = calloc(1, sizeof(*durations));
 	if (!durations)
 		return -ENOMEM;
 	if (durations->room || !pipeline_duration_is_of_video(run->pipeline[v]))
@@ -82,7 +84,7 @@ static int duration_of_sound(const struct pipeline_input *input, double ret[2], 
 static int duration_of_video(struct pipeline_run *run, const struct pipeline_input *input,
 			     double ret[2], int64_t *ret_frames, struct pipeline_error *ret_error)
 {
-	struct pipeline_durations *durations = run->durations;
+	struct pipeline_durations *durations = run->medium_room;
 	const struct video_module *module = durations->module;
 	struct video_head head;
 	uint32_t first;
@@ -109,10 +111,11 @@ static int pipeline_run_durations(struct pipeline_run *run, uint32_t who,
 				  const struct pipeline_key *key, const struct pipeline_out out[],
 				  struct pipeline_error *ret_error)
 {
+	const struct pipeline_durations *durations = run->medium_room;
 	double duration[2];
 	int64_t frames;
-	int r = run->durations->room ? duration_of_video(run, input, duration, &frames, ret_error)
-				     : duration_of_sound(input, duration, &frames, ret_error);
+	int r = durations->room ? duration_of_video(run, input, duration, &frames, ret_error)
+				: duration_of_sound(input, duration, &frames, ret_error);
 
 	(void)key;
 	for (unsigned v = 0; r == 0 && v < run->n; v++) {
@@ -124,5 +127,36 @@ static int pipeline_run_durations(struct pipeline_run *run, uint32_t who,
 	return r;
 }
 
-const struct pipeline_medium pipeline_duration = {true, pipeline_durations_add,
-						  pipeline_run_durations};
+/* How long what is in a file is, its label, and how many frames it has. */
+static int pipeline_compile_duration(struct pipeline *pipeline, struct op_list *whole,
+				     const struct views *views, struct diag *diag)
+{
+	static const struct shape none = {.dtype = PIPELINE_F64};
+	int r = tail_infer(&pipeline->ops, &none, &pipeline->tail, diag);
+	const char *wrong = duration_check(&pipeline->ops.op[0]);
+
+	if (r != 0)
+		return r;
+	if (!wrong)
+		wrong = pipeline->tail.first > 1 ? "nothing is decoded; leave out what stands "
+						   "behind it, but for ops on the label"
+						 : pipeline_check_tail(pipeline);
+	if (wrong)
+		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op 1 (duration): %s", wrong);
+	pipeline_add_field(pipeline, "duration", PIPELINE_F64, 1, (uint64_t[1]){2});
+	pipeline_add_label(pipeline);
+	pipeline_add_field(pipeline, "length", PIPELINE_I64, 0, NULL);
+	shape_intake(&pipeline->ops.op[0], &pipeline->shape);
+	r = pipeline_set_fields(pipeline, diag);
+	return r ? r : pipeline_set_sides(pipeline, whole, views, diag);
+}
+
+const struct pipeline_medium pipeline_duration = {
+    .first = OP_DURATION,
+    .is_shared = true,
+    .is_timed = true,
+    .compile = pipeline_compile_duration,
+    .add = pipeline_durations_add,
+    .free = pipeline_durations_free,
+    .run = pipeline_run_durations,
+};

@@ -30,13 +30,20 @@ struct companion_ends { /* normalize of some of them, in place of the first pict
 	struct op op[PIPELINE_MAX_OPS];
 };
 
+struct pipeline;
 struct pipeline_run;
 struct pipeline_input;
 
-struct pipeline_medium { /* what samples are that are no pictures */
-	bool is_shared;  /* what the first op makes serves all pipelines */
-	/* Room in the run for the pipeline of number v. 0 or -ENOMEM. */
+struct pipeline_medium {  /* what samples are that are no pictures */
+	enum op_id first; /* the op that takes decode's place */
+	bool is_shared;   /* what the first op makes serves all pipelines */
+	bool is_timed;    /* a record may say which seconds of its file are the sample */
+	/* Parameters and fields, and then as pipeline_set_sides(). */
+	int (*compile)(struct pipeline *pipeline, struct op_list *whole, const struct views *views,
+		       struct diag *diag);
+	/* Room in the run, run->medium_room, for the pipeline of number v. 0 or -ENOMEM. */
 	int (*add)(struct pipeline_run *run, unsigned v);
+	void (*free)(void *room); /* NULL: there is none */
 	/* A sample through each of the pipelines whose bit is set in `who`: 0, or PIPELINE_E_BAD with *ret_error. */
 	int (*run)(struct pipeline_run *run, uint32_t who, const struct pipeline_input *input,
 		   const struct pipeline_key *key, const struct pipeline_out out[],
@@ -100,13 +107,11 @@ struct pipeline_run {
 	struct zstandard *zstandard;       /* owned; NULL: not needed yet */
 	struct zipped *zipped;             /* the same */
 	struct unpacked unpacked;          /* of both */
-	struct pipeline_sounds *sounds;    /* owned; NULL: there are none */
-	struct pipeline_clouds *clouds;    /* owned; the same of point clouds */
-	struct pipeline_durations *durations;  /* owned; the same of what is measured */
-	struct sound_watch watch;              /* of both */
+	const struct pipeline_medium *medium;  /* of all its pipelines; NULL: pictures or records */
+	void *medium_room;                     /* owned; its own */
+	struct sound_watch watch;              /* of that, and of frames */
 	struct video_frames *frames;           /* owned; NULL: there are no videos */
 	struct pipeline_run *side[VIEWS_MOST]; /* owned; NULL: there are no more of them */
-	struct volume_room *volumes;           /* owned; NULL: there are none */
 	struct bands_room *numbers;            /* owned; NULL: there are no bands */
 	struct bands_room *others;             /* owned; of companions; the same */
 	unsigned n;
@@ -143,18 +148,26 @@ int pipeline_compile_ops(struct pipeline *pipeline, struct op_list *whole, struc
 /* Why a view cannot have that name, or NULL. */
 const char *pipeline_check_view(const struct pipeline *pipeline, const char *name);
 /* The field's type and shape are those. */
+void pipeline_set_field(struct pipeline_field *field, enum pipeline_dtype dtype, unsigned ndim,
+			const uint64_t *shape);
 void pipeline_set_image(struct pipeline_field *field, const struct shape *shape);
+void pipeline_add_field(struct pipeline *pipeline, const char *name, enum pipeline_dtype dtype,
+			unsigned ndim, const uint64_t *shape);
+void pipeline_add_image(struct pipeline *pipeline, const char *name, const struct shape *shape);
+/* Behind the tail's ops on it. */
+void pipeline_add_label(struct pipeline *pipeline);
+/* What may stand behind ops on what is no picture: what leaves samples out by their class, or works on the label. Else why not. */
+const char *pipeline_check_tail(const struct pipeline *pipeline);
+/* What comes beside a sample's first field, behind its label. 0, or PIPELINE_E_BAD with diag. */
+int pipeline_set_fields(struct pipeline *pipeline, struct diag *diag);
+/* Views, of which all are files of their own, and the canonical texts. 0, PIPELINE_E_BAD with diag, -ENOMEM. */
+int pipeline_set_sides(struct pipeline *pipeline, struct op_list *whole, const struct views *views,
+		       struct diag *diag);
 /* Of a list whose first op may be bands. 0, or PIPELINE_E_BAD with diag. */
 int pipeline_check_bands(const struct op_list *ops, const struct shape *shape, struct diag *diag);
 /* What chooses by boxes has some, on the first picture. As above. */
 int pipeline_check_choices(const struct op_list *ops, const struct shape *shape, bool are_boxes,
 			   struct diag *diag);
-
-/* pipeline_sound.c */
-void pipeline_sounds_free(struct pipeline_sounds *sounds);
-
-/* pipeline_cloud.c */
-void pipeline_clouds_free(struct pipeline_clouds *clouds);
 
 /* pipeline_side.c: views that begin with a first op of their own. */
 /* Of those views what they are compiled to, and their fields: 0, PIPELINE_E_BAD with diag, -ENOMEM. */
@@ -172,10 +185,7 @@ int pipeline_side_run_all(struct pipeline_run *run, uint32_t variants,
 			  const struct pipeline_input *input, const struct pipeline_key *key,
 			  const struct pipeline_out out[], struct pipeline_error *ret_error);
 /* pipeline_duration.c */
-/* What is wrong with the op, how to mend it too; else NULL. */
-const char *pipeline_duration_check(const struct op *op);
 bool pipeline_duration_is_of_video(const struct pipeline *pipeline);
-void pipeline_durations_free(struct pipeline_durations *durations);
 
 /* pipeline_clip.c: the frames of the open clip, one after another, through the parts whose bit is set in `who`, whose
  * out is where the first one goes. As drive_sample. */

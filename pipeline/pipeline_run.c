@@ -33,14 +33,12 @@ void pipeline_run_free(struct pipeline_run *run)
 	zstandard_free(run->zstandard);
 	zipped_free(run->zipped);
 	unpacked_fini(&run->unpacked);
-	pipeline_sounds_free(run->sounds);
-	pipeline_clouds_free(run->clouds);
-	pipeline_durations_free(run->durations);
+	if (run->medium)
+		run->medium->free(run->medium_room);
 	video_frames_free(run->frames);
 	for (unsigned i = 0; i < VIEWS_MOST; i++)
 		pipeline_run_free(run->side[i]);
 	bands_room_free(run->numbers);
-	volume_room_free(run->volumes);
 	cut_maker_free(run->maker);
 	free(run);
 }
@@ -130,8 +128,9 @@ static int pipeline_run_add(struct pipeline_run *run, unsigned v, const struct p
 	run->pipeline[v] = pipeline;
 	if (!pipeline || pipeline->is_record || pipeline->shape.is_size)
 		return 0;
-	if (pipeline->medium)
-		return pipeline->medium->add(run, v);
+	run->medium = pipeline->medium; /* the same for all */
+	if (run->medium)
+		return run->medium->add(run, v);
 	if (pipeline->shape.frames && !run->frames &&
 	    video_frames_new(&pipeline->first.video, &run->frames) != 0)
 		return -ENOMEM;
@@ -226,8 +225,8 @@ static int pipeline_run_parse(const struct pipeline_run *run, struct pipeline_in
 					   &input->record, ret_error)
 			     : packed_parse(input->data, input->size, &input->record, ret_error);
 
-	if (r == 0 && input->record.part.is_there && !run->frames && !run->sounds &&
-	    !run->durations)
+	if (r == 0 && input->record.part.is_there && !run->frames &&
+	    !(run->medium && run->medium->is_timed))
 		return decode_fail(ret_error, PIPELINE_FAIL_OP, 0,
 				   "a part, which video and audio take alone");
 	return r;
@@ -516,7 +515,6 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 			      const struct pipeline_out out[], uint32_t *ret,
 			      struct pipeline_error *ret_error)
 {
-	const struct pipeline_medium *medium = NULL;
 	uint32_t who = 0, others = 0;
 	int r;
 
@@ -533,14 +531,13 @@ static int pipeline_run_first(struct pipeline_run *run, uint32_t variants,
 			r = pipeline_run_tail(run, v, input, key, &out[v], ret_error);
 		if (r != 0)
 			return r;
-		medium = pipeline->medium; /* the same for all */
-		if (medium)
+		if (run->medium)
 			others |= UINT32_C(1) << v;
 		else if (!pipeline->is_record && !pipeline->shape.is_size)
 			who |= pipeline_run_parts(run, v, &out[v]);
 	}
 	*ret = who;
-	return others ? medium->run(run, others, input, key, out, ret_error) : 0;
+	return others ? run->medium->run(run, others, input, key, out, ret_error) : 0;
 }
 
 /* How many patches there are, and of how many rows and columns. */

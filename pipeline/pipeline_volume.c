@@ -13,15 +13,15 @@ static int pipeline_volume_labels(struct pipeline_run *run, const struct pipelin
 				  struct pipeline_error *ret_error)
 {
 	const unsigned at = record->n - pipeline->packed.n + f - pipeline->packed.first;
-	int r =
-	    volume_open_labels(run->volumes, record->value[at], record->field[at].bytes, ret_error);
+	int r = volume_open_labels(run->medium_room, record->value[at], record->field[at].bytes,
+				   ret_error);
 
 	if (r == 0 && !*is_chosen)
-		r = volume_choose(run->volumes, &pipeline->first.volume, &pipeline->ops, key,
+		r = volume_choose(run->medium_room, &pipeline->first.volume, &pipeline->ops, key,
 				  ret_error);
 	*is_chosen = true;
-	r = r ? r : volume_labels(run->volumes, &pipeline->fields[f], out, ret_error);
-	volume_close_labels(run->volumes);
+	r = r ? r : volume_labels(run->medium_room, &pipeline->fields[f], out, ret_error);
+	volume_close_labels(run->medium_room);
 	return r;
 }
 
@@ -31,13 +31,13 @@ static int pipeline_volume_further(struct pipeline_run *run, const struct pipeli
 				   struct pipeline_error *ret_error)
 {
 	const unsigned at = record->n - pipeline->packed.n + f - pipeline->packed.first;
-	int r = volume_open_further(run->volumes, &pipeline->first.volume, run->decode,
+	int r = volume_open_further(run->medium_room, &pipeline->first.volume, run->decode,
 				    record->value[at], record->field[at].bytes, ret_error);
 
 	r = r ? r
-	      : volume_image(run->volumes, &pipeline->first.volume, &pipeline->shape, run->decode,
-			     out, ret_error);
-	volume_close(run->volumes, run->decode);
+	      : volume_image(run->medium_room, &pipeline->first.volume, &pipeline->shape,
+			     run->decode, out, ret_error);
+	volume_close(run->medium_room, run->decode);
 	return r > 0 ? pipeline_companion_fail(pipeline->fields[f].name, ret_error) : r;
 }
 
@@ -48,7 +48,7 @@ static int pipeline_run_volume(struct pipeline_run *run, unsigned v,
 	const struct pipeline *pipeline = run->pipeline[v];
 	const unsigned first = pipeline->packed.first;
 	bool is_chosen = false;
-	int r = volume_open(run->volumes, &pipeline->first.volume, run->decode, input->data,
+	int r = volume_open(run->medium_room, &pipeline->first.volume, run->decode, input->data,
 			    input->size, ret_error);
 
 	for (unsigned f = first; r == 0 && f < first + pipeline->packed.n; f++)
@@ -56,12 +56,12 @@ static int pipeline_run_volume(struct pipeline_run *run, unsigned v,
 			r = pipeline_volume_labels(run, pipeline, f, &input->record, key,
 						   &is_chosen, out->field[f], ret_error);
 	if (r == 0 && !is_chosen)
-		r = volume_choose(run->volumes, &pipeline->first.volume, &pipeline->ops, key,
+		r = volume_choose(run->medium_room, &pipeline->first.volume, &pipeline->ops, key,
 				  ret_error);
 	r = r ? r
-	      : volume_image(run->volumes, &pipeline->first.volume, &pipeline->shape, run->decode,
-			     out->field[0], ret_error);
-	volume_close(run->volumes, run->decode);
+	      : volume_image(run->medium_room, &pipeline->first.volume, &pipeline->shape,
+			     run->decode, out->field[0], ret_error);
+	volume_close(run->medium_room, run->decode);
 	for (unsigned f = first; r == 0 && f < first + pipeline->packed.n; f++)
 		if (pipeline->fields[f].role == PIPELINE_IMAGE)
 			r = pipeline_volume_further(run, pipeline, f, &input->record, out->field[f],
@@ -71,8 +71,18 @@ static int pipeline_run_volume(struct pipeline_run *run, unsigned v,
 
 static int pipeline_volumes_add(struct pipeline_run *run, unsigned v)
 {
+	struct volume_room *room = NULL;
+	int r = run->medium_room ? 0 : volume_room_new(&room);
+
 	(void)v;
-	return run->volumes ? 0 : volume_room_new(&run->volumes);
+	if (room)
+		run->medium_room = room;
+	return r;
+}
+
+static void pipeline_volumes_free(void *room)
+{
+	volume_room_free(room);
 }
 
 static int pipeline_run_volumes(struct pipeline_run *run, uint32_t who,
@@ -87,4 +97,69 @@ static int pipeline_run_volumes(struct pipeline_run *run, uint32_t who,
 	return r;
 }
 
-const struct pipeline_medium pipeline_volume = {false, pipeline_volumes_add, pipeline_run_volumes};
+/* Volumes of labels, and further ones; nothing else follows one. */
+static const char *pipeline_set_labels(struct pipeline *pipeline)
+{
+	const struct shape *shape = &pipeline->shape;
+	const uint64_t sides[3] = {shape->depth, shape->height, shape->width};
+	const unsigned end = pipeline->packed.first + pipeline->packed.n;
+	bool are_there = false;
+
+	for (unsigned f = pipeline->packed.first; f < end; f++) {
+		struct pipeline_field *field = &pipeline->fields[f];
+
+		if (field->role == PIPELINE_MASK)
+			pipeline_set_field(field, field->dtype, 3, sides);
+		else if (field->role == PIPELINE_IMAGE && field->times == 1 && !field->no_colors)
+			pipeline_set_image(field, shape);
+		else if (field->role != PIPELINE_ALONE && field->role != PIPELINE_FILE)
+			return "boxes, key points, and volumes of another size or without some ops "
+			       "do "
+			       "not follow volumes; give fields of kinds 0, 1, 2, 5, 8 and 10, and "
+			       "[1] of kind 8";
+		are_there |= field->role == PIPELINE_MASK;
+	}
+	if (pipeline->first.volume.by_labels && !are_there)
+		return "random_crop_by_label asks for a volume of labels beside it; give a field "
+		       "of kind 5, or take random_crop_3d";
+	return NULL;
+}
+
+static int pipeline_compile_volume(struct pipeline *pipeline, struct op_list *whole,
+				   const struct views *views, struct diag *diag)
+{
+	const char *wrong;
+	unsigned at = 0;
+	int r = shape_infer(&pipeline->ops, &pipeline->shape, diag);
+
+	if (r != 0)
+		return r;
+	wrong = volume_init(&pipeline->ops, &pipeline->shape, &pipeline->first.volume, &at);
+	r = wrong ? 0 : tail_infer(&pipeline->ops, &pipeline->shape, &pipeline->tail, diag);
+	if (r != 0)
+		return r;
+	if (!wrong) {
+		at = 0;
+		wrong = pipeline_check_tail(pipeline);
+	}
+	if (!wrong) {
+		pipeline_add_image(pipeline, "image", &pipeline->shape);
+		pipeline_add_label(pipeline);
+		r = pipeline_set_fields(pipeline, diag);
+		wrong = r ? NULL : pipeline_set_labels(pipeline);
+	}
+	if (r != 0)
+		return r;
+	if (!wrong)
+		return pipeline_set_sides(pipeline, whole, views, diag);
+	return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op %u (%s): %s", at + 1,
+			 op_name(pipeline->ops.op[at].id), wrong);
+}
+
+const struct pipeline_medium pipeline_volume = {
+    .first = OP_VOLUME,
+    .compile = pipeline_compile_volume,
+    .add = pipeline_volumes_add,
+    .free = pipeline_volumes_free,
+    .run = pipeline_run_volumes,
+};
