@@ -16,6 +16,7 @@
 #include "pipeline/spec/compare.h"
 #include "pipeline/video/video_module.h"
 #include "tests/patience.h"
+#include "tests/pipeline/trial.h"
 #include "tests/pipeline/video_fake.h"
 
 #define MOST_FILE (256 << 10)
@@ -243,12 +244,7 @@ static const struct {
 
 START_TEST(wrong_texts_are_told)
 {
-	struct pipeline *pipeline;
-	struct diag diag = {.text = ""};
-
-	ck_assert_int_eq(pipeline_compile(wrong[_i].text, strlen(wrong[_i].text), &pipeline, &diag),
-			 PIPELINE_E_BAD);
-	ck_assert_msg(strstr(diag.text, wrong[_i].says) != NULL, "%s", diag.text);
+	trial_refused(wrong[_i].text, wrong[_i].says);
 }
 END_TEST
 

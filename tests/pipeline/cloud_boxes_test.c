@@ -13,6 +13,7 @@
 #include "pipeline/forms/packed.h"
 #include "pipeline/pipeline.h"
 #include "tests/patience.h"
+#include "tests/pipeline/trial.h"
 
 #define N 4
 #define COLUMNS 10 /* the last one stays */
@@ -26,11 +27,9 @@ static const float boxes[N][COLUMNS] = {
 };
 
 struct rig {
-	struct pipeline *pipeline;
-	struct pipeline_run *run;
+	struct trial trial;
 	float points[N * 3], boxes[N * COLUMNS];
 	int64_t label, length, numbers[N], n_boxes, n_numbers;
-	struct pipeline_error error;
 };
 
 #define FIRST(columns)                                                                     \
@@ -41,24 +40,18 @@ struct rig {
 
 static void rig_init(struct rig *rig, const char *columns, const char *ops)
 {
-	struct diag diag = {.text = ""};
-	const struct pipeline *one;
 	char spec[1024];
 
 	if (*columns == '7')
 		snprintf(spec, sizeof(spec), FIRST("7") "%s]", ops);
 	else
 		snprintf(spec, sizeof(spec), FIRST("10") "%s]", ops);
-	ck_assert_msg(pipeline_compile(spec, strlen(spec), &rig->pipeline, &diag) == 0, "%s",
-		      diag.text);
-	one = rig->pipeline;
-	ck_assert_int_eq(pipeline_run_new(&one, 1, &rig->run), 0);
+	trial_init(&rig->trial, spec);
 }
 
 static void rig_fini(struct rig *rig)
 {
-	pipeline_run_free(rig->run);
-	pipeline_free(rig->pipeline);
+	trial_fini(&rig->trial);
 }
 
 /* The points are the boxes' middles; numbers are 0, 1, ... */
@@ -85,13 +78,12 @@ static size_t make(uint8_t data[ROOM], const float *from, uint64_t n, uint64_t c
 
 static int rig_run_made(struct rig *rig, const uint8_t *data, size_t size, uint64_t sample)
 {
-	const struct pipeline_key key = {1, 2, sample};
 	const struct pipeline_out out = {.field = {rig->points, &rig->label, &rig->length,
 						   rig->boxes, rig->numbers, &rig->n_boxes,
 						   &rig->n_numbers}};
 
 	memset(rig->boxes, 0xaa, sizeof(rig->boxes));
-	return pipeline_run_sample(rig->run, 1, data, size, 7, &key, &out, &rig->error);
+	return trial_run(&rig->trial, data, size, 7, sample, &out);
 }
 
 static int rig_run(struct rig *rig, const float *from, uint64_t columns, uint64_t rows,
@@ -163,7 +155,7 @@ START_TEST(as_elsewhere)
 	static struct rig rig;
 
 	rig_init(&rig, "10", golden[_i].ops);
-	ck_assert_msg(rig_run(&rig, boxes[0], COLUMNS, N, 0) == 0, "%s", rig.error.text);
+	ck_assert_msg(rig_run(&rig, boxes[0], COLUMNS, N, 0) == 0, "%s", rig.trial.error.text);
 	ck_assert_int_eq(rig.n_boxes, golden[_i].n);
 	ck_assert_int_eq(rig.n_numbers, golden[_i].n);
 	for (unsigned i = 0; i < golden[_i].n; i++) {
@@ -266,7 +258,7 @@ START_TEST(few_numbers)
 	ck_assert_int_eq(rig_run(&rig, ten[0], COLUMNS, N, 0), 0);
 	ck_assert_int_eq(rig.n_boxes, N);
 	ck_assert_int_eq(rig_run(&rig, ten[0], COLUMNS, N - 1, 0), PIPELINE_E_BAD);
-	ck_assert_str_eq(rig.error.text, "field 2: 3 for 4 boxes");
+	ck_assert_str_eq(rig.trial.error.text, "field 2: 3 for 4 boxes");
 	rig_fini(&rig);
 }
 END_TEST
@@ -320,13 +312,7 @@ static const struct {
 
 START_TEST(refused)
 {
-	struct pipeline *pipeline;
-	struct diag diag;
-
-	ck_assert_int_eq(
-	    pipeline_compile(refusals[_i].spec, strlen(refusals[_i].spec), &pipeline, &diag),
-	    PIPELINE_E_BAD);
-	ck_assert_msg(strstr(diag.text, refusals[_i].wrong) != NULL, "%s", diag.text);
+	trial_refused(refusals[_i].spec, refusals[_i].wrong);
 }
 END_TEST
 

@@ -245,13 +245,7 @@ static const struct {
 
 START_TEST(refused)
 {
-	struct pipeline *pipeline;
-	struct diag diag;
-
-	ck_assert_int_eq(
-	    pipeline_compile(refusals[_i].spec, strlen(refusals[_i].spec), &pipeline, &diag),
-	    PIPELINE_E_BAD);
-	ck_assert_msg(strstr(diag.text, refusals[_i].wrong) != NULL, "%s", diag.text);
+	trial_refused(refusals[_i].spec, refusals[_i].wrong);
 }
 END_TEST
 

@@ -17,6 +17,7 @@
 #include "tests/data.h"
 #include "tests/histories.h"
 #include "tests/patience.h"
+#include "tests/pipeline/trial.h"
 
 static struct op_list ops;
 
@@ -387,14 +388,7 @@ static const struct {
 
 START_TEST(is_refused)
 {
-	struct pipeline *pipeline = NULL;
-	struct diag diag = {""};
-
-	ck_assert_int_eq(
-	    pipeline_compile(refused[_i].text, strlen(refused[_i].text), &pipeline, &diag),
-	    PIPELINE_E_BAD);
-	ck_assert_msg(strstr(diag.text, refused[_i].what) != NULL, "%s: %s", refused[_i].text,
-		      diag.text);
+	trial_refused(refused[_i].text, refused[_i].what);
 }
 END_TEST
 

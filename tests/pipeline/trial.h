@@ -44,3 +44,14 @@ static inline int trial_run(struct trial *trial, const void *data, size_t size, 
 	trial->error.text[0] = '\0';
 	return pipeline_run_sample(trial->run, 1, copy, size, label, &key, out, &trial->error);
 }
+
+/* No pipeline: these words say why. */
+static inline void trial_refused(const char *spec, const char *words)
+{
+	struct pipeline *pipeline = NULL;
+	struct diag diag = {.text = ""};
+
+	ck_assert_msg(pipeline_compile(spec, strlen(spec), &pipeline, &diag) == PIPELINE_E_BAD,
+		      "%s", spec);
+	ck_assert_msg(strstr(diag.text, words) != NULL, "%s: %s", spec, diag.text);
+}
