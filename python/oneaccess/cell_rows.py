@@ -17,7 +17,7 @@ from .h5ad import BROKEN, Store, all_unchanged, ordered, stamps_of
 from .shelf import Shelf
 from .stores import PerProcess
 from .tables import MOST_PROCESSES, Kept
-from .where import ROWS, Where, numbers_in, numbers_of
+from .where import ROWS, Chosen, Where, numbers_of
 
 _BLOCK = 1 << 20            # bytes of cells that are read together
 _MOST_ROWS = 4096           # of them
@@ -83,7 +83,7 @@ def _twice(names):
     return next(name for name in names if name in seen or seen.add(name))
 
 
-class CellRows(PerProcess):
+class CellRows(Chosen, PerProcess):
     """Cells as dicts. blocks: cells that are read together, where not all of them are kept. where: which cells; the others are not there."""
 
     chosen = None
@@ -278,17 +278,6 @@ class CellRows(PerProcess):
         return values
 
     # ---- samples ----
-
-    def __len__(self):
-        return self.count
-
-    def placed(self):
-        """The numbers in all files of the cells that are there; None: all."""
-        return self.chosen
-
-    def rows_of(self, ids):
-        """The numbers in all files, one behind the other, of samples by their numbers, as batch.ids has them: an array of int64."""
-        return numbers_in(self.chosen, self.count, ids)
 
     def __example__(self):
         """What samples are like, also where the first ones are bad."""

@@ -101,18 +101,11 @@ def by_name(what: str, given: Mapping | None, example: str) -> dict | None:
     return given and {_name(field): value for field, value in given.items()}
 
 
-class Columns:
-    """The data set, of whose samples just these fields are there, padded where that was said."""
+class Over:
+    """A data set of Python's of whose samples something is made, by made(sample, index): one by one or many at once, as the data set has it."""
 
-    def __init__(self, dataset, columns, pads):
+    def __init__(self, dataset):
         self.dataset = dataset
-        self.columns = None if columns is None else list(columns)
-        self.pads = dict(pads or {})
-        for name, pad in self.pads.items():
-            if not isinstance(pad, Pad):
-                raise ArgumentError(f"pad={{{name!r}: {pad!r}}}: give oneaccess.Pad(length)")
-            if self.columns is not None and name not in self.columns:
-                raise ArgumentError(f"pad= names {name!r}, which is not among columns={self.columns}")
 
     def __len__(self):
         return len(self.dataset)
@@ -124,13 +117,33 @@ class Columns:
             raise AttributeError(name)
         return getattr(self.dataset, name)
 
-    def _many(self, indices):
-        return [self._chosen(sample) for sample in self.dataset.__getitems__(indices)]
-
     def __getitem__(self, index):
-        return self._chosen(self.dataset[index])
+        return self.made(self.dataset[index], index)
 
-    def _chosen(self, sample):
+    def _many(self, indices):
+        samples = list(self.dataset.__getitems__(indices))
+        if len(samples) != len(indices):
+            return samples      # which the pool does not take
+        return [self.made(sample, index) for sample, index in zip(samples, indices)]
+
+    def made(self, sample, index: int):
+        raise NotImplementedError
+
+
+class Columns(Over):
+    """The data set, of whose samples just these fields are there, padded where that was said."""
+
+    def __init__(self, dataset, columns, pads):
+        super().__init__(dataset)
+        self.columns = None if columns is None else list(columns)
+        self.pads = dict(pads or {})
+        for name, pad in self.pads.items():
+            if not isinstance(pad, Pad):
+                raise ArgumentError(f"pad={{{name!r}: {pad!r}}}: give oneaccess.Pad(length)")
+            if self.columns is not None and name not in self.columns:
+                raise ArgumentError(f"pad= names {name!r}, which is not among columns={self.columns}")
+
+    def made(self, sample, index):
         kind, names, values, form = flat.parts(sample)
         values = dict(zip(names, values))
         for name in self.columns or self.pads:

@@ -15,7 +15,7 @@ from .errors import ArgumentError, DatasetError, not_there
 from .iceberg import IcebergTable, id_of
 from .stores import PerProcess
 from .tables import CACHE, Files, Part, chosen_of, files_of, needs, of_parquet, rows_of, size_of, values_of
-from .where import ROWS, Where, numbers_in, numbers_of
+from .where import ROWS, Chosen, Where, numbers_of
 from .wrapped import Wrapped
 
 _COMMIT = re.compile(r"(\d{20})\.json")
@@ -284,7 +284,7 @@ def from_iceberg(table: Any, columns: Sequence[str] | Mapping[str, Any] | None =
 # ---- Lance ----
 
 
-class LanceRows(PerProcess):
+class LanceRows(Chosen, PerProcess):
     """Rows of a data set of Lance as dicts; any row can be read alone. where: which rows; the others are not there."""
 
     chosen = None
@@ -314,17 +314,6 @@ class LanceRows(PerProcess):
             return lance.dataset(self.path, version=self.version)
         except (OSError, ValueError) as why:
             raise DatasetError(f"{self.path} is no data set of Lance that can be read: {why}") from None
-
-    def __len__(self):
-        return self.count
-
-    def placed(self):
-        """The numbers in the whole data set of the rows that are there; None: all."""
-        return self.chosen
-
-    def rows_of(self, ids):
-        """The numbers in the whole data set of samples by their numbers, as batch.ids has them: an array of int64."""
-        return numbers_in(self.chosen, self.count, ids)
 
     def __getitem__(self, index):
         return self.__getitems__([index])[0]

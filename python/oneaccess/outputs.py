@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from . import _core, flat, paths, picked, ranks as ranks_of, record, urls
 from .casting import array_of, cast
+from .columns import Over
 from .errors import ArgumentError, DatasetError, StateError, TransformError, not_there
 from .loader import Loader
 from .ragged import Ragged
@@ -527,33 +528,18 @@ def _longest(folder, name):
     return max(1, int(_load(folder, _places(name))[:, 1].max()))
 
 
-class _Rows:
+class _Rows(Over):
     """A data set of Python's with stored fields, in its pool."""
 
     def __init__(self, dataset, folder, fields, stamps):
-        self.dataset, self.folder, self.fields, self.stamps = dataset, folder, fields, stamps
+        super().__init__(dataset)
+        self.folder, self.fields, self.stamps = folder, fields, stamps
         self._opened = None
 
     def __getstate__(self):
         return {**vars(self), "_opened": None}
 
-    def __len__(self):
-        return len(self.dataset)
-
-    def __getattr__(self, name):
-        if name == "__getitems__" and "dataset" in vars(self) and callable(getattr(self.dataset, name, None)):
-            return self._many
-        if name.startswith("__") or name == "dataset":
-            raise AttributeError(name)
-        return getattr(self.dataset, name)
-
-    def __getitem__(self, index):
-        return self._with(self.dataset[index], index)
-
-    def _many(self, indices):
-        return [self._with(sample, index) for sample, index in zip(self.dataset.__getitems__(indices), indices)]
-
-    def _with(self, sample, index):
+    def made(self, sample, index):
         kind, names, _, _ = flat.parts(sample)
         if self._opened is None:
             if _stamps(self.folder, self.fields) != self.stamps:

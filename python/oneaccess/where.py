@@ -145,6 +145,24 @@ def numbers_in(chosen, count: int, ids):
     return ids if chosen is None else chosen[ids]
 
 
+class Chosen:
+    """Rows of which some are there: count of them, those of the numbers in chosen, or all (None)."""
+
+    count: int
+    chosen: Any
+
+    def __len__(self):
+        return self.count
+
+    def placed(self):
+        """The numbers in the whole data set, of all its files, of the rows that are there; None: all."""
+        return self.chosen
+
+    def rows_of(self, ids):
+        """The numbers in the whole data set of samples by their numbers, as batch.ids has them: an array of int64."""
+        return numbers_in(self.chosen, self.count, ids)
+
+
 def versioned(version: str, rows: Any) -> str:
     """With which rows there are, of which an array or several say it; None: all. So data sets that name= calls the same are told apart."""
     import numpy as np
