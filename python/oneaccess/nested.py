@@ -23,7 +23,7 @@ class Nested(Columns):
         self.texts = list(layout["texts"])
         self._known = {name: (record.NAMES[fields[name][0]], tuple(fields[name][3:])) for name in self.most}
 
-    def _chosen(self, sample):
+    def made(self, sample, index):
         if not isinstance(sample, dict):
             raise TransformError(f"the sample is a {type(sample).__name__}, and lists of lists (ragged= of {', '.join(self.most)}) have a field of their"
                                  " lengths beside them: make the sample a dict")
