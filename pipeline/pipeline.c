@@ -201,22 +201,6 @@ const char *pipeline_check_tail(const struct pipeline *pipeline)
 	return NULL;
 }
 
-/* What follows pictures, or volumes, beside sounds and clips; of points: pipeline_check_objects(). */
-static const char *pipeline_check_alone(const struct pipeline *pipeline)
-{
-	const enum op_id first = pipeline->ops.op[0].id;
-	const unsigned end = pipeline->packed.first + pipeline->packed.n;
-
-	if (first != OP_AUDIO && first != OP_VIDEO)
-		return NULL;
-	for (unsigned f = pipeline->packed.first; f < end; f++)
-		if (pipeline->fields[f].role != PIPELINE_ALONE &&
-		    pipeline->fields[f].role != PIPELINE_FILE)
-			return "what follows a picture is beside one alone; give \"kinds\" of 0, "
-			       "1, 2 and 10";
-	return NULL;
-}
-
 int pipeline_set_fields(struct pipeline *pipeline, struct diag *diag)
 {
 	const struct op *first = &pipeline->ops.op[0];
@@ -238,8 +222,6 @@ int pipeline_set_fields(struct pipeline *pipeline, struct diag *diag)
 	if (!wrong && !op_is_null(first, intake->fields))
 		wrong = packed_announce(&pipeline->ops, pipeline->fields, &pipeline->packed,
 					&pipeline->n_fields);
-	if (!wrong)
-		wrong = pipeline_check_alone(pipeline);
 	if (!wrong)
 		wrong = mask_check_colors(&pipeline->ops);
 	if (!wrong)

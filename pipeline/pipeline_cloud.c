@@ -106,24 +106,6 @@ static int pipeline_run_clouds(struct pipeline_run *run, uint32_t who,
 	return r;
 }
 
-/* What follows points: boxes in space, and their rows. */
-static int pipeline_check_objects(const struct pipeline *pipeline, struct diag *diag)
-{
-	for (unsigned f = pipeline->packed.first; f < pipeline->n_fields; f++) {
-		const enum pipeline_role role = pipeline->fields[f].role;
-
-		if (role != PIPELINE_ALONE && role != PIPELINE_ROWS && role != PIPELINE_BOXES_3D &&
-		    role != PIPELINE_FILE)
-			return diag_fail(
-			    diag, PIPELINE_E_BAD,
-			    "pipeline: op 1 (cloud): boxes on pictures, masks, key points "
-			    "and pictures do not follow points; give kinds 0, 1, 2, 4, 10 and 11");
-	}
-	return pipeline->packed.boxes == 0
-		   ? 0
-		   : cloud_boxes_check(&pipeline->ops, &pipeline->cloud, diag);
-}
-
 /* Points, their label, and how many are not of what is behind them. */
 static int pipeline_compile_cloud(struct pipeline *pipeline, struct op_list *whole,
 				  const struct views *views, struct diag *diag)
@@ -149,7 +131,8 @@ static int pipeline_compile_cloud(struct pipeline *pipeline, struct op_list *who
 			   PIPELINE_I64, 0, NULL);
 	shape_intake(&pipeline->ops.op[0], &pipeline->shape);
 	r = pipeline_set_fields(pipeline, diag);
-	r = r ? r : pipeline_check_objects(pipeline, diag);
+	if (r == 0 && pipeline->packed.boxes > 0)
+		r = cloud_boxes_check(&pipeline->ops, &pipeline->cloud, diag);
 	return r ? r : pipeline_set_sides(pipeline, whole, views, diag);
 }
 

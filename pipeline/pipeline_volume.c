@@ -97,7 +97,7 @@ static int pipeline_run_volumes(struct pipeline_run *run, uint32_t who,
 	return r;
 }
 
-/* Volumes of labels, and further ones; nothing else follows one. */
+/* Volumes of labels, and further ones. */
 static const char *pipeline_set_labels(struct pipeline *pipeline)
 {
 	const struct shape *shape = &pipeline->shape;
@@ -110,13 +110,10 @@ static const char *pipeline_set_labels(struct pipeline *pipeline)
 
 		if (field->role == PIPELINE_MASK)
 			pipeline_set_field(field, field->dtype, 3, sides);
-		else if (field->role == PIPELINE_IMAGE && field->times == 1 && !field->no_colors)
+		else if (field->role == PIPELINE_IMAGE && field->times == 1)
 			pipeline_set_image(field, shape);
-		else if (field->role != PIPELINE_ALONE && field->role != PIPELINE_FILE)
-			return "boxes, key points, and volumes of another size or without some ops "
-			       "do "
-			       "not follow volumes; give fields of kinds 0, 1, 2, 5, 8 and 10, and "
-			       "[1] of kind 8";
+		else if (field->role == PIPELINE_IMAGE)
+			return "a volume beside another one has its size; give [1] of kind 8";
 		are_there |= field->role == PIPELINE_MASK;
 	}
 	if (pipeline->first.volume.by_labels && !are_there)

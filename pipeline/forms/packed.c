@@ -29,6 +29,8 @@
 #define PACKED_POINT (3 * sizeof(float))
 #define PACKED_MOST_TIMES 16
 #define PACKED_BOX_3D 7 /* numbers, at least */
+#define PACKED_OF_PICTURES \
+	"what follows a picture is beside one alone; give \"kinds\" of 0, 1, 2 and 10"
 
 static bool packed_is_random(const struct op *op)
 {
@@ -258,6 +260,30 @@ static const struct packed_kind {
     [11] = {PIPELINE_RAGGED, PIPELINE_BOXES_3D, packed_numbers, false},
 };
 
+/* What may stand beside what is no picture; beside pictures all that their op takes. */
+static const struct packed_beside {
+	enum op_id first;
+	uint32_t kinds; /* a bit of each */
+	const char *others;
+} packed_beside[] = {
+    {OP_AUDIO, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 10, PACKED_OF_PICTURES},
+    {OP_VIDEO, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 10, PACKED_OF_PICTURES},
+    {OP_VOLUME, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 6 | 1 << 8 | 1 << 10,
+     "boxes, key points, and volumes without some ops do not follow volumes; give kinds 0, 1, 2, "
+     "5, 8 and 10"},
+    {OP_CLOUD, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 4 | 1 << 10 | 1 << 11,
+     "boxes on pictures, masks, key points and pictures do not follow points; give kinds 0, 1, 2, "
+     "4, 10 and 11"},
+};
+
+static const char *packed_check_beside(enum op_id first, int32_t kind)
+{
+	for (size_t i = 0; i < BASE_ARRAY_LEN(packed_beside); i++)
+		if (packed_beside[i].first == first && !(packed_beside[i].kinds >> kind & 1))
+			return packed_beside[i].others;
+	return NULL;
+}
+
 static const char *packed_kinds(const struct op_list *ops, const struct op_value *value,
 				struct pipeline_field *fields, unsigned n)
 {
@@ -273,7 +299,8 @@ static const char *packed_kinds(const struct op_list *ops, const struct op_value
 
 		fields[f].kind = is->kind;
 		fields[f].role = is->role;
-		wrong = is->set_up(&fields[f], is->is_other);
+		wrong = packed_check_beside(ops->op[0].id, kind[f]);
+		wrong = wrong ? wrong : is->set_up(&fields[f], is->is_other);
 	}
 	return wrong;
 }
