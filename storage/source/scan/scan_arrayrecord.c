@@ -39,7 +39,6 @@ struct arrayrecord {
 	uint64_t summed; /* bytes of the data that are in the sum */
 	struct highway sum;
 	struct example_walk walk;
-	uint32_t wanted;
 	uint64_t window_at, window_end; /* places that are in memory */
 	uint8_t window[SCAN_MOST_WANT];
 };
@@ -86,9 +85,7 @@ static int wants(struct arrayrecord *file, uint64_t place, struct scan_want *ret
 {
 	const uint64_t at = riegeli_at(place);
 
-	file->wanted = (uint32_t)BASE_MIN((uint64_t)SCAN_MOST_WANT, file->file_bytes - at);
-	*ret = (struct scan_want){at, file->wanted};
-	return 0;
+	return scan_wants(at, BASE_MIN((uint64_t)SCAN_MOST_WANT, file->file_bytes - at), ret);
 }
 
 static int array_bad(const struct arrayrecord *file, struct scan_sink *sink, uint64_t place,
@@ -335,9 +332,6 @@ static int arrayrecord_feed(void *state, uint64_t at, const uint8_t *bytes, uint
 	struct scan_want want = {.bytes = 0};
 	int r = 0;
 
-	if (size < file->wanted)
-		return array_bad(file, sink, riegeli_place(at + size),
-				 "the file ends here, and did not before");
 	window_fill(file, at, bytes, size);
 	while (r == 0 && want.bytes == 0)
 		r = step(file, sink, &want);
@@ -362,9 +356,7 @@ static int arrayrecord_begin(void *state, const struct scan_shard *shard, struct
 				"it has not two or more whole blocks of 64 KiB, as ArrayRecord "
 				"files have; it is cut off, was not closed, or is another file of "
 				"Riegeli's: copy it anew, or write it with ArrayRecordWriter");
-	file->wanted = POSTSCRIPT;
-	*ret = (struct scan_want){shard->bytes - RIEGELI_BLOCK, POSTSCRIPT};
-	return 0;
+	return scan_wants(shard->bytes - RIEGELI_BLOCK, POSTSCRIPT, ret);
 }
 
 /* Or another file of Riegeli's. */

@@ -42,19 +42,11 @@ struct bagz {
 	uint64_t limit[BAGZ_LIMITS];
 	unsigned n_limits, taken; /* of those in memory */
 	struct example_walk walk;
-	uint32_t wanted;
 };
 
 static int bagz_bad(const struct bagz *file, struct scan_sink *sink, uint64_t at, const char *why)
 {
 	return scan_bad(sink, at, "record %llu: %s", (unsigned long long)file->number, why);
-}
-
-static int wants(struct bagz *file, uint64_t at, uint64_t bytes, struct scan_want *ret)
-{
-	file->wanted = (uint32_t)bytes;
-	*ret = (struct scan_want){at, file->wanted};
-	return 0;
 }
 
 /* ---- what comes next ---- */
@@ -64,8 +56,8 @@ static int want_limits(struct bagz *file, struct scan_want *ret)
 	const uint64_t left = file->n - file->number;
 
 	file->phase = BAGZ_IN_LIMITS;
-	return wants(file, file->limits_at + LIMIT_BYTES * file->number,
-		     LIMIT_BYTES * BASE_MIN(left, (uint64_t)BAGZ_LIMITS), ret);
+	return scan_wants(file->limits_at + LIMIT_BYTES * file->number,
+			  LIMIT_BYTES * BASE_MIN(left, (uint64_t)BAGZ_LIMITS), ret);
 }
 
 static int want_record(struct bagz *file, struct scan_sink *sink, struct scan_want *ret)
@@ -82,8 +74,7 @@ static int want_record(struct bagz *file, struct scan_sink *sink, struct scan_wa
 	if (file->end == file->begin)
 		return bagz_bad(file, sink, file->begin, "it is empty");
 	file->phase = BAGZ_IN_RECORD;
-	return wants(file, file->begin, BASE_MIN(file->end - file->begin, (uint64_t)BAGZ_LOOK),
-		     ret);
+	return scan_wants(file->begin, BASE_MIN(file->end - file->begin, (uint64_t)BAGZ_LOOK), ret);
 }
 
 static int give_record(struct bagz *file, struct scan_record *record, struct scan_sink *sink,
@@ -158,8 +149,8 @@ static int took_example(struct bagz *file, uint64_t at, const uint8_t *bytes, ui
 
 	example_feed(walk, at - file->begin, bytes, size);
 	if (!walk->why && walk->at < walk->bytes)
-		return wants(file, file->begin + walk->at,
-			     BASE_MIN(walk->bytes - walk->at, (uint64_t)BAGZ_LOOK), ret);
+		return scan_wants(file->begin + walk->at,
+				  BASE_MIN(walk->bytes - walk->at, (uint64_t)BAGZ_LOOK), ret);
 	why = scan_example_record(walk, file->begin, &record, &bad_at);
 	return why ? bagz_bad(file, sink, bad_at, why) : give_record(file, &record, sink, ret);
 }
@@ -188,8 +179,6 @@ static int bagz_feed(void *state, uint64_t at, const uint8_t *bytes, uint32_t si
 {
 	struct bagz *file = state;
 
-	if (size < file->wanted)
-		return bagz_bad(file, sink, at + size, "the file ends here, and did not before");
 	switch (file->phase) {
 	case BAGZ_AT_END:
 		return took_end(file, bytes, sink, ret);
@@ -217,7 +206,7 @@ static int bagz_begin(void *state, const struct scan_shard *shard, struct scan_s
 		return SCAN_E_END;
 	if (shard->bytes < LIMIT_BYTES)
 		return scan_bad(sink, 0, "it is cut off; copy or write it anew");
-	return wants(file, shard->bytes - LIMIT_BYTES, LIMIT_BYTES, ret);
+	return scan_wants(shard->bytes - LIMIT_BYTES, LIMIT_BYTES, ret);
 }
 
 const struct source_scan scan_bagz = {

@@ -96,7 +96,6 @@ struct beton {
 	uint64_t bytes;     /* of its picture, as far as the table was looked at; 0: not found */
 	uint64_t first_row; /* that is in memory */
 	uint32_t n_rows;
-	uint32_t wanted; /* bytes */
 	struct table table;
 	uint8_t row[BETON_ROWS]; /* these two begin with any bytes */
 	uint8_t entry[BETON_ENTRIES * BETON_ENTRY];
@@ -107,14 +106,6 @@ static int sample_bad(const struct beton *file, struct scan_sink *sink, const ch
 {
 	return scan_bad(sink, file->rows_at + file->number * file->layout.bytes, "sample %llu: %s",
 			(unsigned long long)file->number, why);
-}
-
-/* Exactly so many bytes. */
-static int wants(struct beton *file, uint64_t at, uint64_t bytes, struct scan_want *ret)
-{
-	file->wanted = (uint32_t)bytes;
-	*ret = (struct scan_want){at, file->wanted};
-	return 0;
 }
 
 /* ---- samples ---- */
@@ -230,8 +221,8 @@ static int want_rows(struct beton *file, struct scan_want *ret)
 	file->n_rows = (uint32_t)BASE_MIN(file->samples - file->number,
 					  (uint64_t)BETON_ROWS / file->layout.bytes);
 	file->phase = BETON_IN_ROWS;
-	return wants(file, file->rows_at + file->number * file->layout.bytes,
-		     (uint64_t)file->n_rows * file->layout.bytes, ret);
+	return scan_wants(file->rows_at + file->number * file->layout.bytes,
+			  (uint64_t)file->n_rows * file->layout.bytes, ret);
 }
 
 static int want_run(struct beton *file, struct scan_want *ret)
@@ -241,8 +232,8 @@ static int want_run(struct beton *file, struct scan_want *ret)
 	run->first = run->next;
 	run->n = (uint32_t)BASE_MIN(run->end - run->next, (uint64_t)file->table.window);
 	file->phase = BETON_IN_RUN;
-	return wants(file, file->table.at + run->next * BETON_ENTRY, (uint64_t)run->n * BETON_ENTRY,
-		     ret);
+	return scan_wants(file->table.at + run->next * BETON_ENTRY, (uint64_t)run->n * BETON_ENTRY,
+			  ret);
 }
 
 /* As many samples as there is in memory. */
@@ -274,8 +265,8 @@ static int want_table(struct beton *file, struct scan_sink *sink, struct scan_wa
 		return go_on(file, sink, ret);
 	}
 	file->phase = BETON_IN_TABLE;
-	return wants(file, file->table.at + file->table.passed * BETON_ENTRY,
-		     BASE_MIN(left, (uint64_t)BETON_PASS) * BETON_ENTRY, ret);
+	return scan_wants(file->table.at + file->table.passed * BETON_ENTRY,
+			  BASE_MIN(left, (uint64_t)BETON_PASS) * BETON_ENTRY, ret);
 }
 
 static int took_table(struct beton *file, const uint8_t *bytes, uint32_t size,
@@ -405,7 +396,7 @@ static int took_head(struct beton *file, const uint8_t *head, struct scan_sink *
 		return scan_bad(sink, 16, "its head is damaged; copy or write it anew");
 	file->table.entries = (file->file_bytes - file->table.at) / BETON_ENTRY;
 	file->phase = BETON_IN_FIELDS;
-	return wants(file, BETON_HEAD, (uint64_t)file->fields * BETON_FIELD, ret);
+	return scan_wants(BETON_HEAD, (uint64_t)file->fields * BETON_FIELD, ret);
 }
 
 /* ---- the scan ---- */
@@ -415,8 +406,7 @@ static int beton_feed(void *state, uint64_t at, const uint8_t *bytes, uint32_t s
 {
 	struct beton *file = state;
 
-	if (size < file->wanted)
-		return scan_bad(sink, at + size, "the file ends here, and did not before");
+	(void)at;
 	switch (file->phase) {
 	case BETON_IN_HEAD:
 		return took_head(file, bytes, sink, ret);
@@ -461,7 +451,7 @@ static int beton_begin(void *state, const struct scan_shard *shard, struct scan_
 	if (shard->bytes < BETON_HEAD + BETON_FIELD)
 		return scan_bad(sink, 0, "it is too short to be a file of FFCV's");
 	file->phase = BETON_IN_HEAD;
-	return wants(file, 0, BETON_HEAD, ret);
+	return scan_wants(0, BETON_HEAD, ret);
 }
 
 static bool beton_is_shard(const uint8_t *head, size_t size)

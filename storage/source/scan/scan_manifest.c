@@ -413,9 +413,7 @@ static int want(struct manifest *manifest, uint64_t at, bool is_cut, struct scan
 							  : "");
 	if (is_cut)
 		manifest->wanted *= 2;
-	*ret = (struct scan_want){
-	    at, (uint32_t)BASE_MIN((uint64_t)manifest->wanted, manifest->file_bytes - at)};
-	return 0;
+	return scan_wants(at, BASE_MIN((uint64_t)manifest->wanted, manifest->file_bytes - at), ret);
 }
 
 static int manifest_feed(void *state, uint64_t at, const uint8_t *bytes, uint32_t size,
@@ -427,10 +425,8 @@ static int manifest_feed(void *state, uint64_t at, const uint8_t *bytes, uint32_
 	const size_t begin = used;
 	int r = 0;
 
-	if (size == 0 || (at == 0 && size >= 2 && bytes[0] >= 0xfe && bytes[1] >= 0xfe))
-		return scan_bad(sink, manifest->line,
-				size ? "it is UTF-16: save it as UTF-8"
-				     : "the file ends here, and did not before");
+	if (at == 0 && size >= 2 && bytes[0] >= 0xfe && bytes[1] >= 0xfe)
+		return scan_bad(sink, manifest->line, "it is UTF-16: save it as UTF-8");
 	while (used < size && !r) {
 		r = manifest->form->step(manifest, bytes + used, size - used, is_last, at + used,
 					 sink, &step);

@@ -31,7 +31,6 @@ struct mds {
 	unsigned n;                 /* starts that are there */
 	uint32_t start[MDS_STARTS]; /* where samples begin, and where the last one ends */
 	struct mds_sample sample;
-	uint32_t wanted; /* bytes */
 };
 
 static int mds_bad(const struct mds *shard, struct scan_sink *sink, uint64_t at, const char *why)
@@ -39,12 +38,6 @@ static int mds_bad(const struct mds *shard, struct scan_sink *sink, uint64_t at,
 	if (shard->phase < MDS_IN_SAMPLE)
 		return scan_bad(sink, at, "%s", why);
 	return scan_bad(sink, at, "sample %llu: %s", (unsigned long long)shard->number, why);
-}
-
-static int wants(uint64_t at, uint64_t bytes, struct scan_want *ret)
-{
-	*ret = (struct scan_want){at, (uint32_t)bytes};
-	return 0;
 }
 
 /* ---- what comes next ---- */
@@ -56,7 +49,7 @@ static int want_starts(struct mds *shard, struct scan_want *ret)
 	shard->phase = MDS_IN_STARTS;
 	shard->first = shard->number;
 	shard->n = (unsigned)BASE_MIN(left, (uint64_t)MDS_STARTS);
-	return wants(4 + 4 * shard->number, 4 * (uint64_t)shard->n, ret);
+	return scan_wants(4 + 4 * shard->number, 4 * (uint64_t)shard->n, ret);
 }
 
 static uint64_t sample_at(const struct mds *shard)
@@ -78,7 +71,7 @@ static int want_sample(struct mds *shard, struct scan_sink *sink, struct scan_wa
 	shard->phase = MDS_IN_SAMPLE;
 	if (sample_bytes(shard) < mds_sizes_bytes(&shard->columns) || sample_bytes(shard) == 0)
 		return mds_bad(shard, sink, sample_at(shard), "it is shorter than its columns");
-	return wants(sample_at(shard), BASE_MIN(sample_bytes(shard), (uint64_t)MDS_LOOK), ret);
+	return scan_wants(sample_at(shard), BASE_MIN(sample_bytes(shard), (uint64_t)MDS_LOOK), ret);
 }
 
 /* ---- what came ---- */
@@ -93,7 +86,7 @@ static int took_head(struct mds *shard, const uint8_t *bytes, struct scan_sink *
 	if (shard->is_litdata)
 		return want_starts(shard, ret);
 	shard->phase = MDS_IN_COLUMNS;
-	return wants(shard->head.columns_at, shard->head.columns_bytes, ret);
+	return scan_wants(shard->head.columns_at, shard->head.columns_bytes, ret);
 }
 
 static int took_columns(struct mds *shard, const uint8_t *bytes, uint32_t size,
@@ -183,14 +176,17 @@ static int took_sample(struct mds *shard, const uint8_t *bytes, uint32_t size,
 	if (!shard->columns.has_label || sample->label_at + sample->label_bytes <= size)
 		return give_record(shard, bytes + sample->label_at, sink, ret);
 	shard->phase = MDS_IN_LABEL;
-	return wants(sample_at(shard) + sample->label_at, sample->label_bytes, ret);
+	return scan_wants(sample_at(shard) + sample->label_at, sample->label_bytes, ret);
 }
 
 /* ---- the scan ---- */
 
-static int mds_take(struct mds *shard, const uint8_t *bytes, uint32_t size, struct scan_sink *sink,
-		    struct scan_want *ret)
+static int mds_feed(void *state, uint64_t at, const uint8_t *bytes, uint32_t size,
+		    struct scan_sink *sink, struct scan_want *ret)
 {
+	struct mds *shard = state;
+
+	(void)at;
 	switch (shard->phase) {
 	case MDS_IN_HEAD:
 		return took_head(shard, bytes, sink, ret);
@@ -206,23 +202,6 @@ static int mds_take(struct mds *shard, const uint8_t *bytes, uint32_t size, stru
 	return SCAN_E_BAD;
 }
 
-static int mds_feed(void *state, uint64_t at, const uint8_t *bytes, uint32_t size,
-		    struct scan_sink *sink, struct scan_want *ret)
-{
-	struct mds *shard = state;
-	struct scan_want want;
-	int r;
-
-	if (size < shard->wanted)
-		return mds_bad(shard, sink, at + size, "the file ends here, and did not before");
-	r = mds_take(shard, bytes, size, sink, &want);
-	if (r == 0) {
-		shard->wanted = want.bytes;
-		*ret = want;
-	}
-	return r;
-}
-
 static int mds_begin(void *state, const struct scan_shard *of, struct scan_sink *sink,
 		     struct scan_want *ret)
 {
@@ -236,8 +215,7 @@ static int mds_begin(void *state, const struct scan_shard *of, struct scan_sink 
 		return mds_bad(shard, sink, 0, "the option columns has more than 2047 bytes");
 	if (of->bytes < MDS_HEAD)
 		return mds_bad(shard, sink, 0, "it is too short to be an MDS shard");
-	shard->wanted = MDS_HEAD;
-	return wants(0, MDS_HEAD, ret);
+	return scan_wants(0, MDS_HEAD, ret);
 }
 
 /* Leaves of a sample, the picture's, the label's; as many as there are leaves: none is the label. */
@@ -272,8 +250,7 @@ static int litdata_begin(void *state, const struct scan_shard *of, struct scan_s
 			       "the option layout is not what " INDEX_JSON " gives");
 	if (of->bytes < MDS_HEAD)
 		return mds_bad(shard, sink, 0, "it is too short to be a chunk of LitData");
-	shard->wanted = MDS_HEAD;
-	return wants(0, MDS_HEAD, ret);
+	return scan_wants(0, MDS_HEAD, ret);
 }
 
 const struct source_scan scan_litdata = {

@@ -40,21 +40,12 @@ struct recordio {
 	uint64_t at, end; /* of the picture; end: as far as parts are known */
 	bool is_cut;      /* a part follows */
 	uint32_t label;
-	uint32_t wanted; /* bytes */
 };
 
 static int recordio_bad(const struct recordio *file, struct scan_sink *sink, uint64_t at,
 			const char *why)
 {
 	return scan_bad(sink, at, "record %llu: %s", (unsigned long long)file->number, why);
-}
-
-/* Exactly so many bytes. */
-static int wants(struct recordio *file, uint64_t at, uint64_t bytes, struct scan_want *ret)
-{
-	file->wanted = (uint32_t)bytes;
-	*ret = (struct scan_want){at, file->wanted};
-	return 0;
 }
 
 static uint64_t padded(uint64_t at)
@@ -107,7 +98,7 @@ static int want_record(struct recordio *file, struct scan_sink *sink, struct sca
 		return recordio_bad(file, sink, file->begin,
 				    "the file is cut off within it; copy or write it anew");
 	file->phase = RECORDIO_IN_HEAD;
-	return wants(file, file->begin, BASE_MIN(left, (uint64_t)RECORDIO_LOOK), ret);
+	return scan_wants(file->begin, BASE_MIN(left, (uint64_t)RECORDIO_LOOK), ret);
 }
 
 static int next_record(struct recordio *file, struct scan_sink *sink, struct scan_want *ret)
@@ -142,7 +133,7 @@ static int want_parts(struct recordio *file, struct scan_sink *sink, struct scan
 		return recordio_bad(file, sink, file->begin,
 				    "the file is cut off within it; copy or write it anew");
 	file->phase = RECORDIO_IN_PART;
-	return wants(file, file->begin, PART_HEAD, ret);
+	return scan_wants(file->begin, PART_HEAD, ret);
 }
 
 /* ---- what came ---- */
@@ -179,7 +170,7 @@ static int took_image(struct recordio *file, const uint8_t *head, uint32_t size,
 	if (place + 4 <= size)
 		return took_label(file, head + place, at + place, sink, ret);
 	file->phase = RECORDIO_IN_LABEL;
-	return wants(file, at + place, 4, ret);
+	return scan_wants(at + place, 4, ret);
 }
 
 static int took_head(struct recordio *file, const uint8_t *head, uint32_t size,
@@ -217,9 +208,6 @@ static int recordio_feed(void *state, uint64_t at, const uint8_t *bytes, uint32_
 {
 	struct recordio *file = state;
 
-	if (size < file->wanted)
-		return recordio_bad(file, sink, at + size,
-				    "the file ends here, and did not before");
 	switch (file->phase) {
 	case RECORDIO_IN_HEAD:
 		return took_head(file, bytes, size, sink, ret);

@@ -64,7 +64,8 @@ static int window_fill(struct window *window, const struct scan_want *want,
 
 static bool want_is_good(const struct scan_want *want, const struct scan_shard *shard)
 {
-	return want->bytes > 0 && want->bytes <= SCAN_MOST_WANT && want->at < shard->bytes;
+	return want->bytes > 0 && want->bytes <= SCAN_MOST_WANT && want->at < shard->bytes &&
+	       want->bytes <= shard->bytes - want->at;
 }
 
 static int run(const struct source_scan *scan, void *state, const struct scan_shard *shard,

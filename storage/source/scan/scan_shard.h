@@ -31,7 +31,8 @@ struct scan_shard { /* what is known of it before its first byte was read; borro
 	const char *options; /* of the source: "key=value,...", or "" */
 };
 
-struct scan_want { /* the bytes that are needed next: 1 to SCAN_MOST_WANT of them */
+struct
+    scan_want { /* the bytes that are needed next: 1 to SCAN_MOST_WANT of them, which the shard has */
 	uint64_t at;
 	uint32_t bytes;
 };
@@ -59,6 +60,12 @@ struct scan_sink {
 	char why[256]; /* with the sample's key, quoted, where there is one */
 };
 
+/* Exactly so many bytes: 0. */
+static inline int scan_wants(uint64_t at, uint64_t bytes, struct scan_want *ret)
+{
+	*ret = (struct scan_want){at, (uint32_t)bytes};
+	return 0;
+}
 /* What is wrong, and where. SCAN_E_BAD. */
 __attribute__((format(printf, 3, 4))) int scan_bad(struct scan_sink *sink, uint64_t at,
 						   const char *fmt, ...);
@@ -69,7 +76,7 @@ struct source_scan {
 	/* 0 and what it wants first, SCAN_E_END, SCAN_E_BAD. */
 	int (*begin)(void *state, const struct scan_shard *shard, struct scan_sink *sink,
 		     struct scan_want *ret);
-	/* What it wanted; fewer only where the shard ends. 0 and what it wants next, SCAN_E_END, SCAN_E_BAD, or
+	/* What it wanted. 0 and what it wants next, SCAN_E_END, SCAN_E_BAD, or
 	 * what record() returned; then nothing more may be fed. */
 	int (*feed)(void *state, uint64_t at, const uint8_t *bytes, uint32_t size,
 		    struct scan_sink *sink, struct scan_want *ret);

@@ -7,11 +7,10 @@
 
 #include "storage/source/scan/scan_shard.h"
 
+#include "base/base.h"
 #include "base/tar.h"
 #include "storage/source/scan/scan_group.h"
 #include "storage/source/scan/scan_option.h"
-
-#include <string.h>
 
 struct scan_tar {
 	struct tar tar;
@@ -25,10 +24,10 @@ static int go_on(struct scan_tar *scan, struct scan_sink *sink, struct scan_want
 {
 	int r = tar_next(&scan->tar, &ret->at, &ret->bytes);
 
-	if (r == TAR_E_END)
-		r = scan_group_end(&scan->group, sink);
-	else
-		return r;
+	if (r != TAR_E_END)
+		return scan_wants(ret->at,
+				  BASE_MIN((uint64_t)ret->bytes, scan->tar.bytes - ret->at), ret);
+	r = scan_group_end(&scan->group, sink);
 	return r ? r : SCAN_E_END;
 }
 

@@ -27,7 +27,6 @@ struct tfrecord {
 	uint64_t summed; /* bytes of it that are in the sum */
 	uint32_t sum;
 	struct example_walk walk;
-	uint32_t wanted; /* bytes of a window */
 };
 
 struct window {
@@ -56,9 +55,7 @@ static const uint8_t *window_has(const struct window *window, uint64_t at, uint6
 
 static int wants(const struct tfrecord *file, uint64_t at, struct scan_want *ret)
 {
-	*ret = (struct scan_want){
-	    at, (uint32_t)BASE_MIN((uint64_t)SCAN_MOST_WANT, file->file_bytes - at)};
-	return 0;
+	return scan_wants(at, BASE_MIN((uint64_t)SCAN_MOST_WANT, file->file_bytes - at), ret);
 }
 
 static int cut_off(const struct tfrecord *file, struct scan_sink *sink)
@@ -164,13 +161,9 @@ static int tfrecord_feed(void *state, uint64_t at, const uint8_t *bytes, uint32_
 	struct scan_want want = {.bytes = 0};
 	int r = 0;
 
-	if (size < file->wanted)
-		return tfrecord_bad(file, sink, window.end,
-				    "the file ends here, and did not before");
 	while (r == 0 && want.bytes == 0)
 		r = file->has_head ? step_body(file, &window, sink, &want)
 				   : step_head(file, &window, sink, &want);
-	file->wanted = want.bytes;
 	if (r == 0)
 		*ret = want;
 	return r;

@@ -43,8 +43,7 @@ struct zip {
 static int wants(struct zip *zip, uint64_t at, uint64_t bytes, struct scan_want *ret)
 {
 	zip->wanted = (uint32_t)bytes;
-	*ret = (struct scan_want){at, zip->wanted};
-	return 0;
+	return scan_wants(at, bytes, ret);
 }
 
 /* ---- names ---- */
@@ -276,8 +275,6 @@ static int zip_feed(void *state, uint64_t at, const uint8_t *bytes, uint32_t siz
 	struct zip *zip = state;
 	int r = 0;
 
-	if (size < zip->wanted)
-		return scan_bad(sink, at + size, "it ends here, and did not before");
 	zip->wanted = 0;
 	switch (zip->phase) {
 	case ZIP_AT_END:
