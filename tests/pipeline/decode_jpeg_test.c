@@ -11,7 +11,7 @@
 #include "base/philox.h"
 #include "pipeline/formats/decode_trial.h"
 #include "tests/patience.h"
-#include "tests/pipeline/jpeg_oracle.h"
+#include "tests/pipeline/parts.h"
 
 static const int test_sampling[][2] = {{2, 2}, {2, 1}, {1, 1}, {0, 0}, {1, 2},
 				       {4, 1}, {4, 2}, {2, 4}, {1, 4}};
@@ -96,18 +96,6 @@ static struct oracle_file test_file(int kind, uint32_t height, uint32_t width)
 	};
 }
 
-static void test_span(struct philox_seq *seq, uint32_t size, uint32_t *ret_first,
-		      uint32_t *ret_size)
-{
-	uint32_t a = (uint32_t)philox_below(seq, size), b = (uint32_t)philox_below(seq, size);
-	uint32_t aligned = (a & ~7u) + (uint32_t)philox_below(seq, 2) * 7;
-
-	if (philox_below(seq, 2) == 0)
-		a = BASE_MIN(aligned, size - 1);
-	*ret_first = BASE_MIN(a, b);
-	*ret_size = BASE_MAX(a, b) - *ret_first + 1;
-}
-
 /* The whole picture by rows, and so many parts of it. */
 static void test_parts(const struct oracle_file *file, unsigned count)
 {
@@ -121,8 +109,8 @@ static void test_parts(const struct oracle_file *file, unsigned count)
 	ck_assert_int_eq(test_rows(data, size, &box, true, &error), 0);
 	philox_seq_init(&seq, file->seed, 0, 0);
 	for (unsigned i = 0; i < count; i++) {
-		test_span(&seq, file->height, &box.top, &box.height);
-		test_span(&seq, file->width, &box.left, &box.width);
+		parts_span(&seq, file->height, &box.top, &box.height);
+		parts_span(&seq, file->width, &box.left, &box.width);
 		ck_assert_int_eq(test_rows(data, size, &box, true, &error), 0);
 	}
 	free(data);
