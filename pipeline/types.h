@@ -97,7 +97,8 @@ struct pipeline_batch {
 struct pipeline_part {
 	bool is_there; /* else all of it is */
 	double start,
-	    seconds; /* start is 0 or more, and seconds above 0; infinite: to the file's end */
+	    seconds;      /* start is 0 or more, and seconds above 0; infinite: to the file's end */
+	unsigned channel; /* of a sound the one that is taken, from 1 on; 0: all */
 };
 
 struct pipeline_key { /* every random op is a function of this and its index */

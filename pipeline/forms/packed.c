@@ -116,14 +116,18 @@ static bool packed_read_part(const uint8_t *data, const struct packed_head *head
 {
 	struct packed_wide_head wide;
 
-	*ret = (struct pipeline_part){false, 0, 0};
+	*ret = (struct pipeline_part){.is_there = false};
 	if (head->magic != PACKED_WIDE_MAGIC)
 		return true;
 	memcpy(&wide, data, sizeof(wide));
 	if (wide.has_part == 0)
 		return true;
-	*ret = (struct pipeline_part){true, wide.part[0], wide.part[1]};
-	return wide.has_part == 1 && isfinite(ret->start) && ret->start >= 0 && ret->seconds > 0;
+	*ret = (struct pipeline_part){
+	    .is_there = true, .start = wide.part[0], .seconds = wide.part[1]};
+	if (wide.has_part == 2 && wide.part[2] >= 0 && wide.part[2] < PACKED_MOST_CHANNELS)
+		ret->channel = 1 + (unsigned)wide.part[2];
+	return (wide.has_part == 1 || ret->channel > 0) && isfinite(ret->start) &&
+	       ret->start >= 0 && ret->seconds > 0;
 }
 
 int packed_parse(const void *data, size_t size, struct packed *ret,

@@ -20,6 +20,7 @@
 #define PACKED_WIDE_MAGIC UINT64_C(0x3244524352214f41) /* "AO!RCRD2" */
 #define PACKED_ALIGN 64
 #define PACKED_FIRST_FIELDS 4 /* of the first version, the most */
+#define PACKED_MOST_CHANNELS 64
 
 struct packed_place {         /* 56 bytes */
 	uint32_t dtype, ndim; /* enum pipeline_dtype */
@@ -38,8 +39,8 @@ _Static_assert(sizeof(struct packed_head) == 256, "the head is frozen");
 
 struct packed_wide_head { /* 64 bytes, and as many a field */
 	uint64_t magic, bytes;
-	uint32_t n_fields, has_part; /* 0 or 1 */
-	double part[5]; /* start and seconds, as of struct pipeline_part; the others are 0 */
+	uint32_t n_fields, has_part; /* 0, 1, or 2: of a channel */
+	double part[5]; /* start, seconds, and of 2 the channel, from 0 on; the others are 0 */
 	struct packed_wide_place {
 		struct packed_place place;
 		uint64_t reserved;

@@ -120,6 +120,7 @@ static int sound_take(const struct sound *sound, struct sound_room *room,
 	size_t frames, done = 0;
 	int r = sound_find(sound, file, head, seq, place, wanted, &start, &end, ret_error);
 
+	r = r ? r : sound_file_choose(file, place->part.channel, ret_error);
 	if (r != 0)
 		return r;
 	from = BASE_MAX(start, 0);

@@ -26,8 +26,8 @@ static const struct sound_reader *const file_readers[] = {
 
 struct sound_file {
 	const struct sound_reader *reader;
-	void *sound; /* owned; the reader's */
-	unsigned channels;
+	void *sound;             /* owned; the reader's */
+	unsigned channels, only; /* only: of these, the one that is read, from 1 on; 0: all */
 	float some[FILE_AT_ONCE];
 };
 
@@ -76,6 +76,7 @@ int sound_file_open(const void *data, size_t size, struct sound_file **ret,
 		return r;
 	}
 	file->channels = ret_head->channels;
+	file->only = 0;
 	*ret = file;
 	return 0;
 }
@@ -100,17 +101,29 @@ static float file_mean(const float *frame, unsigned channels)
 	return sum / (float)channels;
 }
 
+int sound_file_choose(struct sound_file *file, unsigned channel, struct pipeline_error *ret_error)
+{
+	if (channel > file->channels)
+		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "channel %u of %u",
+				   channel - 1, file->channels);
+	file->only = channel;
+	return 0;
+}
+
 /* n frames of file->some to the place `at` of planes with `room` numbers each. */
 static void file_put(const struct sound_file *file, size_t n, unsigned channels, size_t room,
 		     size_t at, float *out)
 {
+	const unsigned has = file->only ? 1 : file->channels,
+		       first = file->only ? file->only - 1 : 0;
+
 	for (size_t i = 0; i < n; i++) {
-		const float *frame = &file->some[i * file->channels];
+		const float *frame = &file->some[i * file->channels + first];
 
 		if (channels == 0)
-			out[at + i] = file_mean(frame, file->channels);
+			out[at + i] = file_mean(frame, has);
 		for (unsigned c = 0; c < channels; c++)
-			out[c * room + at + i] = frame[file->channels == 1 ? 0 : c];
+			out[c * room + at + i] = frame[has == 1 ? 0 : c];
 	}
 }
 
@@ -132,7 +145,7 @@ int sound_file_read(struct sound_file *file, int64_t start, size_t lead, size_t 
 	const size_t at_once = FILE_AT_ONCE / file->channels;
 	size_t done = 0;
 
-	if (channels > 1 && file->channels != 1 && file->channels != channels)
+	if (channels > 1 && !file->only && file->channels != 1 && file->channels != channels)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "%u channels, not %u",
 				   file->channels, channels);
 	if (start > 0 && !file->reader->seek(file->sound, start)) {

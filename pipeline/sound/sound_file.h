@@ -18,6 +18,8 @@ struct sound_head { /* as the file has it, within the bounds of sound.h; frames 
 int sound_file_open(const void *data, size_t size, struct sound_file **ret,
 		    struct sound_head *ret_head, struct pipeline_error *ret_error);
 void sound_file_close(struct sound_file *file);
+/* What is read from then on is this channel alone, from 1 on. 0, or PIPELINE_E_BAD with *ret_error: the file has not so many. */
+int sound_file_choose(struct sound_file *file, unsigned channel, struct pipeline_error *ret_error);
 /* Which frame sounds at that time of the container's clock: below 0, or behind the last, where none does. */
 int64_t sound_file_at(const struct sound_file *file, const struct sound_head *head,
 		      int64_t time_us);

@@ -142,8 +142,8 @@ struct pipeline_part video_frames_rest(const struct video_frames *frames)
 	const struct pipeline_part *part = &frames->part;
 	const double time = (double)frames->head.time_us[frames->number[0]] / 1e6;
 
-	return (struct pipeline_part){part->is_there, 0,
-				      BASE_MAX(part->start + part->seconds - time, 0)};
+	return (struct pipeline_part){
+	    part->is_there, 0, BASE_MAX(part->start + part->seconds - time, 0), part->channel};
 }
 
 int64_t video_frames_length(const struct video_frames *frames)

@@ -21,7 +21,7 @@ _LEAST_TEXT = 256
 _MODES = ("L", "RGB", "RGBA")
 _HEAD_BYTES = 256           # of at most four fields; else that of a wide one, and as many for each field
 _WIDE_BYTES = 64
-_PART = struct.Struct("<Idd")    # behind a wide head's number of fields
+_PART = struct.Struct("<Iddd")   # behind a wide head's number of fields
 _PART_AT = 20
 _CODES = {"uint8": U8, "float16": F16, "float32": F32, "int64": I64, "int8": 6, "int16": 7, "int32": 8, "uint16": 9, "uint32": 10,
           "uint64": 11, "float64": 12, "bool": 13}
@@ -389,7 +389,8 @@ class Record:
             at += array.nbytes
         _HEAD.pack_into(memory, 0, WIDE_MAGIC if self._is_wide else MAGIC, self.size, count, 0, 0)
         if self._part is not None:
-            _PART.pack_into(memory, _PART_AT, 1, self._part.start, self._part.duration)
+            channel = self._part.channel
+            _PART.pack_into(memory, _PART_AT, 1 if channel is None else 2, self._part.start, self._part.duration, 0 if channel is None else channel)
 
 
 # ---- many at once ----

@@ -10,12 +10,14 @@ from typing import Any, BinaryIO, NamedTuple
 
 from .errors import ArgumentError, DatasetError
 
+ALONE = (".wav",)           # names of files of which a part may be read alone
 _MOST_CHUNKS = 1000
 _MOST_FORMAT = 4096
 _BLOCKS = (1, 3, 6, 7)      # PCM, floats, A-law, mu-law: a frame is where its number says
 _EXTENSIBLE = 0xfffe
 _LARGE = 0xffffffff         # a size that RF64 has elsewhere
 _MOST_WAV = (1 << 32) - (1 << 16)
+_MOST_CHANNELS = 64         # of a file (pipeline/sound/sound_file.c)
 
 
 def number(value: Any, what: str, otherwise: float) -> float:
@@ -42,37 +44,41 @@ class Segment(bytes):
     start, duration: seconds. The sample is [start, start + duration), each to the nearest frame, as of soundfile.read(start=, frames=); of a
         video those frames that are shown first in that time, counted from its first one. crop= and clip= then are about this part. One that
         goes beyond the file's end is cut off there. One that begins there is a bad sample, as are negative numbers and NaN.
+    channel: of a sound with several the one that is meant, from 0 on, as of a call whose sides have a channel each. Default: all of them.
     """
 
     start: float
     duration: float
+    channel: int | None
 
-    def __new__(cls, data: bytes, start: float = 0.0, duration: float = math.inf):
+    def __new__(cls, data: bytes, start: float = 0.0, duration: float = math.inf, channel: int | None = None):
         self = super().__new__(cls, data)
-        self.start, self.duration = number(start, "start", 0.0), number(duration, "duration", math.inf)
-        _check(self.start, self.duration)
+        self.start, self.duration, self.channel = number(start, "start", 0.0), number(duration, "duration", math.inf), channel
+        _check(self.start, self.duration, channel)
         return self
 
     @property
     def is_whole(self) -> bool:
-        return self.start == 0 and self.duration == math.inf
+        return self.start == 0 and self.duration == math.inf and self.channel is None
 
     @classmethod
-    def read(cls, path: str | os.PathLike, start: float = 0.0, duration: float = math.inf) -> "Segment":
+    def read(cls, path: str | os.PathLike, start: float = 0.0, duration: float = math.inf, channel: int | None = None) -> "Segment":
         """Of a file. A part of a WAV file is read alone, and is a WAV file; others are read whole."""
         start, duration = number(start, "start", 0.0), number(duration, "duration", math.inf)
-        _check(start, duration)
+        _check(start, duration, channel)
         with open(path, "rb") as file:
-            wave = None if start == 0 and duration == math.inf else wave_of(file)
+            wave = None if start == 0 and duration == math.inf and channel is None else wave_of(file)
             if wave is not None:
                 first, count = wave.part(start, duration)
                 if count * wave.align < _MOST_WAV:
-                    return cls(wave.cut(file, first, count))
+                    return cls(wave.cut(file, first, count, channel))
             file.seek(0)
-            return cls(file.read(), start, duration)
+            return cls(file.read(), start, duration, channel)
 
 
-def _check(start, duration):
+def _check(start, duration, channel):
+    if channel is not None and (isinstance(channel, bool) or not isinstance(channel, int) or not 0 <= channel < _MOST_CHANNELS):
+        raise DatasetError(f"channel is {channel!r}: a whole number from 0 to {_MOST_CHANNELS - 1}, or None for all")
     if not 0 <= start < math.inf:
         raise DatasetError(f"start is {start:g}: seconds from the file's begin, 0 or more")
     if not duration > 0:
@@ -91,6 +97,10 @@ class Wave(NamedTuple):
     at: int
     frames: int
 
+    @property
+    def channels(self) -> int:
+        return struct.unpack_from("<H", self.format, 2)[0]
+
     def part(self, start: float, duration: float) -> tuple[int, int]:
         """The first frame, and how many, as sound_part() of pipeline/sound/sound.c has them."""
         first = min(round(start * self.rate), self.frames)
@@ -101,14 +111,30 @@ class Wave(NamedTuple):
             raise DatasetError(f"a part of {duration:.6g} s has no frame")
         return first, count
 
-    def cut(self, file: BinaryIO, first: int, count: int) -> bytes:
-        """A WAV file of these."""
+    def cut(self, file: BinaryIO, first: int, count: int, channel: int | None = None) -> bytes:
+        """A WAV file of these, or of one of their channels."""
         file.seek(self.at + first * self.align)
-        data = file.read(count * self.align)
+        data, format_ = file.read(count * self.align), self.format
         if len(data) < count * self.align:
             raise DatasetError("the file ends before the sound does")
-        parts = b"".join(name + struct.pack("<I", len(chunk)) + chunk + bytes(len(chunk) % 2) for name, chunk in ((b"fmt ", self.format), (b"data", data)))
+        if channel is not None:
+            data, format_ = self._channel(data, channel)
+        parts = b"".join(name + struct.pack("<I", len(chunk)) + chunk + bytes(len(chunk) % 2) for name, chunk in ((b"fmt ", format_), (b"data", data)))
         return b"RIFF" + struct.pack("<I", 4 + len(parts)) + b"WAVE" + parts
+
+
+    def _channel(self, data, channel):
+        """Its frames, and what is then said of them."""
+        import numpy as np
+        kind, channels, rate, _, _, bits = struct.unpack_from("<HHIIHH", self.format)
+        if channel >= channels:
+            raise DatasetError(f"channel {channel} of a sound of {channels}, whose first one is 0")
+        each = self.align // channels
+        format_ = bytearray(self.format)
+        struct.pack_into("<HHIIHH", format_, 0, kind, 1, rate, rate * each, each, bits)
+        if kind == _EXTENSIBLE:
+            struct.pack_into("<I", format_, 20, 0)      # which loudspeaker a channel is for
+        return np.frombuffer(data, np.uint8).reshape(-1, channels, each)[:, channel].tobytes(), bytes(format_)
 
 
 def wave_of(file: BinaryIO) -> Wave | None:

@@ -140,7 +140,7 @@ START_TEST(parts_are_as_files)
 	uint32_t first, got[2];
 
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(table); i++) {
-		const struct pipeline_part of = {true, table[i].start, table[i].seconds};
+		const struct pipeline_part of = {true, table[i].start, table[i].seconds, 0};
 
 		ck_assert_int_eq(video_part(&head, &of, &part, &first, &error), 0);
 		ck_assert_uint_eq(first, table[i].first);
@@ -148,14 +148,14 @@ START_TEST(parts_are_as_files)
 		ck_assert_int_eq(part.time_us[0], times[first]);
 	}
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(wrong); i++) {
-		const struct pipeline_part of = {true, wrong[i].start, wrong[i].seconds};
+		const struct pipeline_part of = {true, wrong[i].start, wrong[i].seconds, 0};
 
 		ck_assert_int_eq(video_part(&head, &of, &part, &first, &error), PIPELINE_E_BAD);
 		ck_assert_msg(strstr(error.text, wrong[i].words) != NULL, "%s", error.text);
 	}
 	/* Of moments, the first is when the part's first frame is shown. */
 	ck_assert_int_eq(
-	    video_part(&head, &(struct pipeline_part){true, 0.05, 9}, &part, &first, &error), 0);
+	    video_part(&head, &(struct pipeline_part){true, 0.05, 9, 0}, &part, &first, &error), 0);
 	ck_assert_uint_eq(video_pick(&(struct video){2, 1, 2.5, VIDEO_BEGIN}, &part, NULL, got), 2);
 	ck_assert_uint_eq(first + got[0], 1);
 	ck_assert_uint_eq(first + got[1], 3);

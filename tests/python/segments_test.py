@@ -218,6 +218,22 @@ class Rows(PoolCase):
             data = oa.wrap([{"sound": make(self.work / name, start, duration), "label": 3} for name, start, duration in parts], random=False)
             self.check(self.epoch(data, "sound"), parts)
 
+    def test_channels(self):
+        """Of a part that is read alone, and of a file that the worker gets."""
+        for name in ("b.flac", "d.wav"):
+            data = oa.wrap([{"sound": oa.Segment.read(self.work / name, 0.5, 0.2, channel)} for channel in (0, 1)], random=False)
+            for number, (wave, length) in self.epoch(data, "sound").items():
+                self.assertEqual(length, 3200)
+                np.testing.assert_array_equal(wave[:3200], self.whole[name][8000:11200, number])
+        part = oa.Segment.read(self.work / "d.wav", channel=1)
+        self.assertTrue(part.is_whole)
+        data = oa.wrap([oa.Segment(self.files[1].read_bytes(), channel=2)], random=False)
+        with self.assertRaisesRegex(oa.Error, "channel 2 of 2"):
+            self.epoch(data)
+        for make, words in ((lambda: oa.Segment.read(self.work / "d.wav", channel=5), "channel 5 of a sound of 2"), (lambda: oa.Segment(b"", channel=-1), "channel is -1")):
+            with self.assertRaisesRegex(oa.Error, words):
+                make()
+
     def test_durations(self):
         found = oa.durations(oa.wrap([path.read_bytes() for path in self.files], random=False, room=1 << 21), socket=self.socket)
         np.testing.assert_array_equal(found, [[len(self.whole[name]) / RATE, len(self.whole[name]), RATE] for name in KINDS])
