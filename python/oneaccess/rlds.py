@@ -2,23 +2,18 @@
 """Data sets of robots in RLDS, as TensorFlow Datasets wrote them (Open X-Embodiment, DROID, Bridge, LIBERO), read without it: a record is an
 episode, and a sample one of its steps. rlds_files.py knows where everything is, so a sample costs only what it has in it."""
 
-import operator
 import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 
 from . import urls
 from .columns import named
-from .errors import ArgumentError, DatasetError, TransformError, warn
-from .masks import Image, following
+from .errors import ArgumentError, DatasetError, TransformError
+from .masks import Image
 from .record import PictureFile, pixels_of
-from .rlds_files import Column, Index, Stats, default_folder, why_not
-from .robots import check_dtype, finished, sizes_of
+from .rlds_files import Column, Index, IndexStats, default_folder, why_not
+from .steps import Form, Robots, StepRows, windows
 from .tfds import Info, TFDSRows
-from .wrapped import Wrapped
-
-_PAD, _COUNTED = "_is_pad", ("episode_index", "frame_index")
-_MOST_AHEAD = 1 << 20
 
 
 def _columns(info):
@@ -36,53 +31,14 @@ def _columns(info):
     return dict(sorted(columns.items(), key=lambda item: (item[1].feature.kind != "picture", not item[1].is_step))), left
 
 
-def _chosen(columns, names, left, pads):
-    there = list(columns)
-    if names is None:
-        if left:
-            warn(f"left out: {'; '.join(f'{name} {why}' for name, why in left.items())}; columns=[...] says which a batch is to have", UserWarning)
-        return there
-    for name in names:
-        if name in left:
-            raise TransformError(f"column {name} {left[name]}: it has no place in a batch; name others, of {', '.join(there)}")
-        if name not in there and name not in _COUNTED and name not in pads:
-            raise ArgumentError(f"columns= names {name!r}; the data set has: {', '.join((*there, *_COUNTED))}")
-    chosen = [name for name in dict.fromkeys(names) if name not in pads]
-    if not chosen:
-        raise ArgumentError(f"columns={list(names)} has no feature, and NAME_is_pad comes with NAME; the data set has: {', '.join((*there, *_COUNTED))}")
-    return chosen
-
-
-def _windows(delta_steps, columns):
-    """{column: (key of delta_steps, steps ahead)}; a key with columns below it is of all these that have windows."""
-    windows = {}
-    for key, ahead in sorted((delta_steps or {}).items()):      # those within others come later, and are meant
-        of = [name for name in columns if name == key or name.startswith(f"{key}/")]
-        if not of:
-            raise ArgumentError(f"delta_steps= names {key!r}; the data set has: {', '.join(columns)}")
-        try:
-            steps = [operator.index(each) for each in ahead]
-        except TypeError:
-            steps = []
-        if not steps or max(map(abs, steps)) > _MOST_AHEAD:
-            raise ArgumentError(f"delta_steps={{{key!r}: {ahead!r}}}: give whole numbers, to {_MOST_AHEAD:,}, as [-1, 0] or range(16)")
-        for name in of:
-            if columns[name].is_step and columns[name].feature.kind != "text":
-                windows[name] = key, steps
-            elif name == key:
-                raise ArgumentError(f"delta_steps= names {name!r}, which is {'a text' if columns[name].is_step else 'of the episode'}, and has no windows")
-    return windows
-
-
-class RLDSRows:
+class RLDSRows(StepRows):
     """Steps of the episodes of a split, as dicts."""
 
-    def __init__(self, info, split, names, delta_steps, pixels, transforms, dtype, folder):
+    def __init__(self, info, split, names, delta_steps, form, folder):
         columns, left = _columns(info)
-        self.columns, self.windows = columns, _windows(delta_steps, columns)
-        self.names = _chosen(columns, names, left, {f"{key}{_PAD}" for key, _ in self.windows.values()})
-        self.cameras = [name for name in self.names if name in columns and columns[name].feature.kind == "picture"]
-        self.pixels, self.transforms, self.dtype = sizes_of(pixels, self.cameras), transforms, dtype
+        self.columns = columns
+        super().__init__(names, columns, left, windows(delta_steps, columns, self._why_no_window),
+                         [name for name, column in columns.items() if column.feature.kind == "picture"], form)
         episodes = TFDSRows(info, split, [])
         if episodes.format != "tfrecord":
             raise DatasetError(f"{info.path} has episodes in files of the format {episodes.format}, of which nothing can be read alone: prepare it with"
@@ -91,14 +47,18 @@ class RLDSRows:
         self.index = Index(episodes.files, list(columns.values()), folder)
         self._begin()
 
+    def _why_no_window(self, name):
+        column = self.columns[name]
+        return "of the episode" if not column.is_step else "a text" if column.feature.kind == "text" else None
+
     def _begin(self):
         import numpy as np
         firsts = [0, *(int(count) for count in self.index.ends)]
         self._episodes = np.concatenate([np.arange(firsts[at] + first, firsts[at] + end) for at, first, end in self.ranges])
-        self._starts = np.concatenate([[0], np.cumsum(self.index.steps[self._episodes])])
+        self._set_lengths(self.index.steps[self._episodes])
 
     def __getstate__(self):
-        return {name: value for name, value in vars(self).items() if name not in ("_episodes", "_starts")}
+        return {name: value for name, value in vars(self).items() if name not in ("_episodes", "lengths", "starts")}
 
     def __setstate__(self, state):
         vars(self).update(state)
@@ -110,39 +70,20 @@ class RLDSRows:
         texts = [name for name in self.names if name in self.columns and self.columns[name].feature.kind == "text"]
         return {name: max(1, self.index.longest_of(self.columns[name])) for name in texts}
 
-    @property
-    def episodes(self):
-        return self._episodes
+    def stats(self):
+        return IndexStats(self.index, self.columns, self._episodes)
 
-    def __len__(self):
-        return int(self._starts[-1])
-
-    def __getitem__(self, index):
-        import numpy as np
-        index = range(len(self))[index]
-        at = int(np.searchsorted(self._starts, index, "right")) - 1
-        episode, step = int(self._episodes[at]), index - int(self._starts[at])
+    def _sample(self, at, step):
         try:
-            return self._sample(at, episode, step, int(self.index.steps[episode]))
+            return super()._sample(at, step)
         except (DatasetError, TransformError):
             raise
         except (ValueError, IndexError, KeyError, TypeError, zlib.error) as why:
-            raise DatasetError(f"step {step} of {self.index.called(episode)} is not as features.json says: {type(why).__name__}: {why}") from None
+            raise DatasetError(f"step {step} of {self.index.called(int(self._episodes[at]))} is not as features.json says: {type(why).__name__}: {why}") from None
 
-    def _sample(self, at, episode, step, count):
+    def _value(self, name, at, steps, is_window):
         import numpy as np
-        sample, pads = {}, {}
-        for name in self.names:
-            key, ahead = self.windows.get(name, (None, [0]))
-            steps = [min(max(step + each, 0), count - 1) for each in ahead]
-            sample[name] = (at if name == _COUNTED[0] else step) if name not in self.columns else self._value(name, episode, steps, key is not None)
-            if key is not None:
-                pads[f"{key}{_PAD}"] = np.array([not 0 <= step + each < count for each in ahead])
-        return {**sample, **pads}
-
-    def _value(self, name, episode, steps, is_window):
-        import numpy as np
-        column = self.columns[name]
+        column, episode = self.columns[name], int(self._episodes[at])
         if column.feature.kind == "text":
             return self.index.text(column, episode, steps[0])
         if column.feature.kind == "picture":
@@ -154,27 +95,17 @@ class RLDSRows:
 
     def _frames(self, name, episode, steps, is_window):
         import numpy as np
-        if not is_window and name not in self.pixels and self.transforms is None and self.dtype == "uint8":
+        if not is_window and self.form.is_plain(name):
             return PictureFile(self.index.part(self.columns[name], episode, steps[0]))
         frames = {step: pixels_of(self.index.part(self.columns[name], episode, step), f"step {step} of {self.index.called(episode)}, {name},")
-                  for step in set(steps)}
-        made = np.stack([frames[step] for step in steps]) if is_window else frames[steps[0]]
-        return finished(made, self.pixels.get(name), self.dtype, self.transforms)
-
-
-class RLDS(Wrapped):
-    """Of from_rlds(), for Loader."""
-
-    def __init__(self, rows, images, *, name, version, workers, timeout, room, keep):
-        super().__init__(rows, name, version, workers, timeout, rows.transforms is not None, room, keep, exact=True, masks=following(None, images))
-        self.cameras, self.stats = rows.cameras, Stats(rows.index, rows.columns, rows.episodes)
-        self.episodes = [{"episode_index": at, "length": int(rows.index.steps[episode])} for at, episode in enumerate(rows.episodes)]
+                  for step in {*steps}}
+        return self.form.finished(np.stack([frames[step] for step in steps]) if is_window else frames[steps[0]], name)
 
 
 def from_rlds(path: str | os.PathLike, split: str, columns: Sequence[str] | None = None, *, delta_steps: Mapping[str, Sequence[int]] | None = None,
               images: str | Sequence[str] | Mapping[str, Image] | None = None, image_transforms: Callable | None = None,
               pixels: Mapping[str, tuple[int, int]] | None = None, dtype: str = "uint8", index: str | os.PathLike | None = None,
-              workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> RLDS:
+              workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Robots:
     """A data set of robots in RLDS that TensorFlow Datasets prepared on disk (Open X-Embodiment, DROID, Bridge, LIBERO), for Loader; TensorFlow is not needed.
 
         data = oa.from_rlds("/data/bridge_orig/1.0.0", "train[:95%]", ["observation/image_0", "action", "language_instruction"],
@@ -215,8 +146,7 @@ def from_rlds(path: str | os.PathLike, split: str, columns: Sequence[str] | None
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"path is {path!r}: give the folder of a version of the data set")
-    check_dtype(dtype)
     info = Info(os.path.abspath(urls.local(path, "from_rlds()")))
     folder = default_folder() if index is None else os.path.abspath(urls.local(index, "index="))
-    rows = RLDSRows(info, split, named(columns), delta_steps, pixels, image_transforms, dtype, folder)
-    return RLDS(rows, images, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep)
+    rows = RLDSRows(info, split, named(columns), delta_steps, Form(pixels, image_transforms, dtype), folder)
+    return Robots(rows, images, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep)

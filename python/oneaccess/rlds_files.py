@@ -13,9 +13,9 @@ import os
 import shutil
 import tempfile
 import tokenize
-from collections.abc import Mapping
 
 from .errors import DatasetError, Error
+from .steps import MOST_NUMBERS, Stats, statistics
 from .stores import PerProcess
 from .tables import Kept, unchanged
 from .tfds import TFRecords, text_of, unpacked
@@ -23,7 +23,6 @@ from .tfrecord import MOST_RECORD, places, whole_numbers
 
 _BYTES, _FLOATS, _WHOLE = 1, 2, 3           # the lists of a tf.Example
 _MOST_OPEN = 64
-_MOST_NUMBERS = 1024                        # in a step, of which statistics are made
 _STATS = ("mean", "std", "min", "max", "q01", "q99")
 _ARRAYS = {"steps": ("<i8", 1), "places": ("<i8", 3), "parts": ("<u4", 2), "longest": ("<i8", 1)}
 
@@ -290,26 +289,14 @@ class Index(PerProcess):
 # ---- statistics ----
 
 
-class Stats(Mapping):
-    """{name: {"mean", "std", "min", "max", "q01", "q99": array, "count": steps}} of columns of numbers over the steps of some episodes. Each is
-    made at the first look at it, and kept beside the index."""
+class IndexStats(Stats):
+    """Of columns of numbers over the steps of some episodes, kept beside the index."""
 
     def __init__(self, index, columns, episodes):
-        self._index, self._episodes, self._made = index, episodes, {}
+        self._index, self._episodes = index, episodes
         self._columns = {name: column for name, column in columns.items() if column.is_step and not column.in_bytes and column.feature.kind == "number"
-                         and column.feature.dtype != "bool" and column.each <= _MOST_NUMBERS}
-
-    def __len__(self):
-        return len(self._columns)
-
-    def __iter__(self):
-        return iter(self._columns)
-
-    def __getitem__(self, name):
-        import numpy as np
-        if name not in self._made:
-            self._made[name] = {kind: np.array(value) for kind, value in self._kept(name, self._columns[name]).items()}
-        return self._made[name]
+                         and column.feature.dtype != "bool" and column.each <= MOST_NUMBERS}
+        super().__init__(self._columns, self._kept)
 
     @staticmethod
     def _loaded(path, column):
@@ -323,7 +310,8 @@ class Stats(Mapping):
             return None
         return found if shapes == {**dict.fromkeys(_STATS, column.shape), "count": ()} else None
 
-    def _kept(self, name, column):
+    def _kept(self, name):
+        column = self._columns[name]
         facts = name.encode() + b"\0" + self._episodes.astype("<i8").tobytes()
         path = os.path.join(self._index.folder, f"stats-{hashlib.blake2b(facts, digest_size=16).hexdigest()}.json")
         found = self._loaded(path, column)
@@ -338,10 +326,7 @@ class Stats(Mapping):
     def _computed(self, column):
         import numpy as np
         values = np.concatenate([self._of(column, int(episode)) for episode in self._episodes])
-        q01, q99 = np.quantile(values, (0.01, 0.99), axis=0)
-        made = {"mean": values.mean(axis=0, dtype=np.float64), "std": values.std(axis=0, dtype=np.float64), "min": values.min(axis=0),
-                "max": values.max(axis=0), "q01": q01, "q99": q99}
-        return {**{kind: value.tolist() for kind, value in made.items()}, "count": len(values)}
+        return {kind: np.asarray(value).tolist() for kind, value in statistics(values).items()}
 
     def _of(self, column, episode):
         try:

@@ -11,16 +11,15 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from .columns import Blocks, named
-from .errors import ArgumentError, DatasetError, MissingError, TransformError, warn
+from .errors import ArgumentError, DatasetError, MissingError, TransformError
 from .frames import Videos
 from .record import pixels_of
 from .robot_files import Meta, found
+from .steps import Form, Robots, StepRows, in_order, windows
 from .tables import ParquetRows, needs, size_of, stamp_of
-from .wrapped import Wrapped
 
-_DTYPES = ("uint8", "float32")
 _CACHE = 256 << 20
-_TASK, _PAD = "task", "_is_pad"
+_TASK = "task"
 
 
 # ---- numbers ----
@@ -79,32 +78,29 @@ class _Numbers:
 # ---- samples ----
 
 
-def _windows(delta_timestamps, meta, tolerance):
+def _steps(delta_timestamps, fps, tolerance):
     """{feature: frames ahead}, as LeRobot rounds seconds."""
-    windows = {}
+    steps = {}
     for name, deltas in (delta_timestamps or {}).items():
-        if name not in meta.features:
-            raise ArgumentError(f"delta_timestamps= names {name!r}; the data set has: {', '.join(meta.features)}")
-        windows[name] = [round(delta * meta.fps) for delta in deltas]
-        for delta, frames in zip(deltas, windows[name]):
-            if abs(delta * meta.fps - frames) / meta.fps > tolerance:
-                raise ArgumentError(f"delta_timestamps={{{name!r}: [... {delta} ...]}}: frames are 1/{meta.fps} s apart, so it is n / {meta.fps}, to tolerance_s="
-                                    f"{tolerance:g}")
-        if not windows[name]:
+        steps[name] = [round(delta * fps) for delta in deltas]
+        for delta, frames in zip(deltas, steps[name]):
+            if abs(delta * fps - frames) / fps > tolerance:
+                raise ArgumentError(f"delta_timestamps={{{name!r}: [... {delta} ...]}}: frames are 1/{fps} s apart, so it is n / {fps}, to tolerance_s={tolerance:g}")
+        if not steps[name]:
             raise ArgumentError(f"delta_timestamps={{{name!r}: []}}: give seconds, as [-0.1, 0.0], or leave it out")
-    return windows
+    return steps
 
 
-class LeRobotRows:
+class LeRobotRows(StepRows):
     """Frames of the episodes that are meant, as dicts."""
 
-    def __init__(self, meta, episodes, columns, windows, tolerance, pixels, transforms, dtype, cache):
-        self.meta, self.windows, self.tolerance, self.pixels = meta, windows, tolerance, pixels
-        self.transforms, self.dtype = transforms, dtype
-        self.names = self._chosen(columns)
-        self.cameras = [name for name in self.names if name in meta.cameras]
+    def __init__(self, meta, episodes, columns, delta_timestamps, tolerance, form, cache):
+        self.meta, self.tolerance = meta, tolerance
+        there = [*meta.cameras, *(name for name in meta.features if name not in meta.cameras and name not in meta.left), _TASK]
+        delta = windows(_steps(delta_timestamps, meta.fps, tolerance), there, self._why_no_window, "delta_timestamps")
+        super().__init__(columns, there, meta.left, delta, meta.cameras, form)
         self.episodes = meta.chosen(episodes)
-        self.starts = [0, *itertools.accumulate(episode.length for episode in self.episodes)]
+        self._set_lengths([episode.length for episode in self.episodes])
         # A file may have episodes that are not meant. Rows are those of all files that are read.
         self.files = list(dict.fromkeys(episode.data for episode in self.episodes))
         there = set(self.files)
@@ -121,19 +117,17 @@ class LeRobotRows:
         self.blocks = self._blocks()
         self._begin()
 
-    def _chosen(self, columns):
-        left = self.meta.left
-        there = [*self.meta.cameras, *(name for name in self.meta.features if name not in self.meta.cameras and name not in left), _TASK]
-        if columns is None:
-            if left:
-                warn(f"left out: {'; '.join(f'{name} {why}' for name, why in left.items())}; columns=[...] says which a batch is to have", UserWarning)
-            return there
-        for name in columns:
-            if name in left:
-                raise TransformError(f"column {name} {left[name]}: it has no place in a batch; name others, of {', '.join(there)}")
-            if name not in there and name.removesuffix(_PAD) not in self.windows:
-                raise ArgumentError(f"columns= names {name!r}; the data set has: {', '.join(there)}")
-        return [name for name in dict.fromkeys(columns) if name in there]
+    def _why_no_window(self, name):
+        return "a text" if name == _TASK or self.meta.features[name]["dtype"] == "string" else None
+
+    def numbers(self):
+        return [episode.number for episode in self.episodes]
+
+    def about(self):
+        return [{**about, "tasks": list(episode.tasks)} for about, episode in zip(super().about(), self.episodes)]
+
+    def stats(self):
+        return self.meta.stats(self.episodes)
 
     def _stamp(self):
         """Of all files that samples are made of."""
@@ -153,7 +147,7 @@ class LeRobotRows:
         starts = set()
         for row in self.images.starts:
             at = max(0, bisect.bisect_right(self.rows, row) - 1)
-            starts.add(self.starts[at] + min(max(0, row - self.rows[at]), self.episodes[at].length))
+            starts.add(int(self.starts[at]) + min(max(0, row - self.rows[at]), self.episodes[at].length))
         starts = sorted({0, *starts} - {len(self)})
         window = self.images.window
         return Blocks(starts, window, self.images.blocks.largest) if len(starts) > window else None
@@ -182,7 +176,7 @@ class LeRobotRows:
     def _column(self, name):
         if self._numbers is None:
             columns = {"episode_index", "timestamp", *(["task_index"] if _TASK in self.names else []),
-                       *(name for name in self.names if name not in (_TASK, *self.meta.cameras))}
+                       *(name for name in self.names if name in self.meta.features and name not in self.meta.cameras)}
             self._numbers = _Numbers(self.meta, self.files, self.all, sorted(columns)).columns
         return self._numbers[name]
 
@@ -190,67 +184,38 @@ class LeRobotRows:
     def bytes_of_texts(self):
         """The most that a text has, so that the pool need not guess by the first sample."""
         found = {name: max((len(text.encode()) for text in self._column(name)), default=0) for name in self.names
-                 if name not in self.meta.cameras and name != _TASK and isinstance(self._column(name), list)}
+                 if name in self.meta.features and name not in self.meta.cameras and isinstance(self._column(name), list)}
         if _TASK in self.names:
             found[_TASK] = max((len(text.encode()) for text in self.meta.tasks.values()), default=0)
         return {name: max(1, most) for name, most in found.items()}
 
     # ---- a sample ----
 
-    def __len__(self):
-        return self.starts[-1]
-
-    def __getitem__(self, index):
-        index = range(len(self))[index]
-        at = bisect.bisect_right(self.starts, index) - 1
-        episode, begin = self.episodes[at], self.rows[at]
-        row, end = begin + index - self.starts[at], begin + self.episodes[at].length
-        sample, pads = {}, {}
-        for name in self.names:
-            ahead = self.windows.get(name)
-            rows = [min(max(row + frames, begin), end - 1) for frames in ahead or [0]]
-            if name == _TASK:
-                sample[name] = self._task(int(self._column("task_index")[row]))
-            elif name in self.cameras:
-                sample[name] = self._frames(name, episode, rows)
-            else:
-                values = self._column(name)
-                sample[name] = values[row] if ahead is None else self._window(name, values, rows)
-            if ahead is not None:
-                pads[name + _PAD] = self._is_outside(row, ahead, begin, end)
-        return {**sample, **pads}
-
     def __getitems__(self, indices):
-        """Several, in the order in which they lie in the files, for which decoders go on."""
-        made = {index: self[index] for index in sorted({*indices})}
-        return [made[index] for index in indices]
+        return in_order(self, indices)
 
-    @staticmethod
-    def _window(name, values, rows):
-        if isinstance(values, list):
-            raise TransformError(f"delta_timestamps= names {name}, which is text, and has no windows")
-        return values[rows]
-
-    @staticmethod
-    def _is_outside(row, ahead, begin, end):
-        import numpy as np
-        return np.array([not begin <= row + frames < end for frames in ahead])
+    def _value(self, name, at, steps, is_window):
+        rows = [self.rows[at] + step for step in steps]
+        if name == _TASK:
+            return self._task(int(self._column("task_index")[rows[0]]))
+        if name in self.meta.cameras:
+            return self.form.finished(self._frames(name, self.episodes[at], rows, is_window), name)
+        values = self._column(name)
+        return values[rows] if is_window else values[rows[0]]
 
     def _task(self, number):
         if number not in self.meta.tasks:
             raise DatasetError(f"a row has task {number}, which {self.meta.path('meta')} has not")
         return self.meta.tasks[number]
 
-    def _frames(self, name, episode, rows):
-        """[H, W, 3], or of a window [T, H, W, 3]; as tensors [3, H, W] for transforms and for float32."""
+    def _frames(self, name, episode, rows, is_window):
+        """[H, W, 3], or of a window [T, H, W, 3]."""
         import numpy as np
-        if name in episode.videos:
-            file, begin = episode.videos[name]
-            frames = self._videos.pixels(self.meta.path(file), [begin + float(self._column("timestamp")[row]) for row in rows], self.tolerance)
-            is_one = len(rows) == 1         # LeRobot gives one frame of a video without the window's dimension
-        else:
-            frames, is_one = np.stack([self._image(name, row) for row in rows]), name not in self.windows
-        return finished(frames[0] if is_one else frames, self.pixels.get(name), self.dtype, self.transforms)
+        if name not in episode.videos:
+            return np.stack([self._image(name, row) for row in rows]) if is_window else self._image(name, rows[0])
+        file, begin = episode.videos[name]
+        frames = self._videos.pixels(self.meta.path(file), [begin + float(self._column("timestamp")[row]) for row in rows], self.tolerance)
+        return frames[0] if len(rows) == 1 else frames      # LeRobot gives one frame of a video without the window's dimension
 
     def _image(self, name, row):
         data = self.images[row][name]
@@ -259,58 +224,19 @@ class LeRobotRows:
         return pixels_of(data, f"column {name}, row {row},")
 
 
-def finished(frames, size, dtype, transforms):
-    """One frame [H, W, C], or several, as a batch has them: resized, as floats, transformed."""
-    import numpy as np
-    if size is not None:
-        frames = np.stack([_resized(frame, size) for frame in frames]) if frames.ndim == 4 else _resized(frames, size)
-    if dtype == "float32":
-        frames = np.moveaxis(frames, -1, -3).astype(np.float32, order="C") / np.float32(255)
-    if transforms is None:
-        return frames
-    import torch
-    frames = frames if dtype == "float32" else np.moveaxis(frames, -1, -3)
-    return transforms(torch.from_numpy(np.ascontiguousarray(frames)))
-
-
-def _resized(frame, size):
-    import numpy as np
-    from PIL import Image
-    image = Image.fromarray(frame[:, :, 0] if frame.shape[2] == 1 else frame)
-    made = np.asarray(image.resize(size[::-1], Image.Resampling.BILINEAR))
-    return made if made.ndim == 3 else made[:, :, None]
-
-
-def sizes_of(pixels, cameras):
-    """What pixels= says."""
-    for camera, size in (pixels or {}).items():
-        if camera not in cameras:
-            raise ArgumentError(f"pixels= names {camera!r}; cameras are: {', '.join(cameras)}")
-        if len(size) != 2 or not all(isinstance(side, int) and 1 <= side <= 65535 for side in size):
-            raise ArgumentError(f"pixels={{{camera!r}: {size!r}}}: give (height, width)")
-    return {camera: tuple(size) for camera, size in (pixels or {}).items()}
-
-
-def check_dtype(dtype):
-    if dtype not in _DTYPES:
-        raise ArgumentError(f"dtype is {dtype!r}; there are: {', '.join(_DTYPES)}")
-
-
-class Robots(Wrapped):
+class LeRobot(Robots):
     """Of from_lerobot(), for Loader."""
 
-    def __init__(self, rows, *, name, version, workers, timeout, room, keep):
-        super().__init__(rows, name, version, workers, timeout, rows.transforms is not None, room, keep, exact=True)
+    def __init__(self, rows, **options):
+        super().__init__(rows, **options)
         meta = rows.meta
         self.root, self.fps, self.features, self.tasks, self.cameras = meta.root, meta.fps, meta.features, meta.tasks, meta.cameras
-        self.episodes = [{"episode_index": episode.number, "length": episode.length, "tasks": list(episode.tasks)} for episode in rows.episodes]
-        self.stats = meta.stats(rows.episodes)
 
 
 def from_lerobot(root: str | os.PathLike, columns: Sequence[str] | None = None, *, delta_timestamps: Mapping[str, Sequence[float]] | None = None,
                  episodes: Sequence[int] | None = None, image_transforms: Callable | None = None, pixels: Mapping[str, tuple[int, int]] | None = None,
                  dtype: str = "uint8", tolerance_s: float = 1e-4, revision: str | None = None, cache: int | str = _CACHE, workers: int | None = None,
-                 name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Robots:
+                 name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> LeRobot:
     """A data set of robots in LeRobot's format (2.0, 2.1 and 3.0), for Loader. Needs pyarrow and, for videos, av (PyAV).
 
         data = oa.from_lerobot("/data/pusht", delta_timestamps={"observation.image": [-0.1, 0.0], "action": [n / 10 for n in range(16)]})
@@ -342,10 +268,8 @@ def from_lerobot(root: str | os.PathLike, columns: Sequence[str] | None = None, 
 
     The other arguments are those of wrap().
     """
-    check_dtype(dtype)
     needs("pyarrow.parquet", "oneaccess.from_lerobot()")
-    meta = Meta(found(root, revision))
-    rows = LeRobotRows(meta, episodes, named(columns), _windows(delta_timestamps, meta, tolerance_s), tolerance_s,
-                       sizes_of(pixels, meta.cameras), image_transforms, dtype, size_of(cache, "cache"))
+    rows = LeRobotRows(Meta(found(root, revision)), episodes, named(columns), delta_timestamps, tolerance_s, Form(pixels, image_transforms, dtype),
+                       size_of(cache, "cache"))
     rows._import()
-    return Robots(rows, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep)
+    return LeRobot(rows, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep)

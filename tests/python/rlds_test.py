@@ -116,7 +116,7 @@ class RLDSTest(PoolCase):
     def test_splits_are_those_of_tfds(self):
         for split, numbers in GOLDEN["splits"].items():
             rows = self.rows(["episode_metadata/number"], split)
-            found = [int(rows[int(start)]["episode_metadata/number"]) for start, end in zip(rows._starts, rows._starts[1:]) if end > start]
+            found = [int(rows[int(start)]["episode_metadata/number"]) for start, end in zip(rows.starts, rows.starts[1:]) if end > start]
             there = [number for number in numbers if number != EPISODES[0]["episode_metadata"]["number"]] if split != "all" else None
             if there is None:       # 1, of the episode without steps, is a number of another one, too
                 there = numbers[1:]
@@ -228,7 +228,7 @@ class RLDSTest(PoolCase):
         self.assertEqual((data.stats["tick"]["min"], data.stats["tick"]["max"]), (min(ticks), max(ticks)))
         with self.assertRaises(KeyError):
             data.stats["observation/touch"]
-        with mock.patch.object(rlds_files.Stats, "_computed", side_effect=AssertionError("again")):
+        with mock.patch.object(rlds_files.IndexStats, "_computed", side_effect=AssertionError("again")):
             np.testing.assert_array_equal(self.opened().stats["action"]["q01"], data.stats["action"]["q01"])
             with self.assertRaisesRegex(AssertionError, "again"):
                 self.opened(split="train[1:]").stats["action"]
