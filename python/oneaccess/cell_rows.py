@@ -13,9 +13,9 @@ import numpy as np
 
 from .columns import Blocks
 from .errors import ArgumentError, DatasetError, TransformError
-from .h5ad import BROKEN, Store, all_unchanged, ordered, stamps_of
+from .h5ad import Store, ordered
 from .shelf import Shelf
-from .stores import PerProcess
+from .stores import BROKEN, PerProcess, all_unchanged, stamps_of
 from .tables import MOST_PROCESSES, Kept
 from .where import ROWS, Chosen, Where, numbers_of
 

@@ -4,24 +4,18 @@ of anndata. Nothing here trusts a file: what it says of a cell is checked before
 
 import glob
 import os
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import urls
 from .errors import ArgumentError, DatasetError, not_there
-from .tables import Kept, needs, stamp_of, unchanged
+from .stores import BROKEN, is_zarr
+from .tables import Kept, needs
 
 _SUFFIXES = (".h5ad", ".zarr")
-_METADATA = ("zarr.json", ".zgroup", ".zarray")
-BROKEN = (OSError, ValueError, KeyError, RuntimeError, TypeError)      # of h5py and zarr, where bytes are damaged
 _OF_A_FILE = 4 << 20        # decoded chunks, of an array of HDF5
 _SHOWN = 20
-
-
-def _is_zarr(path):
-    return any(os.path.exists(os.path.join(path, name)) for name in _METADATA)
 
 
 def files_of(paths: Any) -> list[str]:
@@ -31,7 +25,7 @@ def files_of(paths: Any) -> list[str]:
     if not isinstance(paths, (str, os.PathLike)):
         return [file for path in paths for file in files_of(path)]
     path = urls.local(paths, "from_h5ad()")
-    if os.path.isdir(path) and not _is_zarr(path):
+    if os.path.isdir(path) and not is_zarr(path):
         found = sorted(os.path.join(path, name) for name in os.listdir(path) if name.endswith(_SUFFIXES))
     else:
         found = [path] if os.path.exists(path) else sorted(glob.glob(path))
@@ -320,20 +314,3 @@ def ordered(cells: Any, genes: Any, values: Any, count: int, width: int) -> tupl
         keys, values = keys[firsts], np.add.reduceat(values[order], firsts)
         cells, genes = keys // width, keys % width
     return np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=count))]), genes.astype(np.int32), values
-
-
-# ---- what tells a file from one that was written in its place ----
-
-
-def stamps_of(path: str, parts: Iterable[str]) -> list[tuple[str, tuple[int, int]]]:
-    """Of a file; of a store of Zarr, of the metadata of these arrays."""
-    if not os.path.isdir(path):
-        return [(path, stamp_of(path))]
-    files = {os.path.join(path, part, name) for part in ("", *parts) for name in _METADATA}
-    files |= {found for part in parts for name in _METADATA for found in glob.glob(os.path.join(glob.escape(os.path.join(path, part)), "*", name))}
-    return [(file, stamp_of(file)) for file in sorted(files) if os.path.exists(file)]
-
-
-def all_unchanged(stamps: Iterable[tuple[str, tuple[int, int]]]) -> None:
-    for file, stamp in stamps:
-        unchanged(file, stamp)

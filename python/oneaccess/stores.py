@@ -3,8 +3,9 @@
 with what was opened before a fork."""
 
 import array
+import glob
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from . import urls
 from .columns import Blocks, Pad
@@ -14,6 +15,8 @@ from .wrapped import Wrapped, wrap
 
 _CACHE = 64 << 20           # decoded chunks, of a process and an array
 _LARGE = 1 << 30            # chunks of the same rows beyond this need a word
+_METADATA = ("zarr.json", ".zgroup", ".zarray")
+BROKEN = (OSError, ValueError, KeyError, RuntimeError, TypeError)      # of h5py and zarr, where bytes are damaged
 
 
 def _found(path):
@@ -21,6 +24,34 @@ def _found(path):
     if not os.path.exists(path):
         raise not_there(f"there is no {path}", path)
     return path
+
+
+def is_zarr(path: str) -> bool:
+    return any(os.path.exists(os.path.join(path, name)) for name in _METADATA)
+
+
+def stamps_of(path: str, parts: Iterable[str]) -> list[tuple[str, tuple[int, int]]]:
+    """What tells a file from one that was written in its place; of a store of Zarr, the metadata of these arrays."""
+    if not os.path.isdir(path):
+        return [(path, stamp_of(path))]
+    files = {os.path.join(path, part, name) for part in ("", *parts) for name in _METADATA}
+    files |= {found for part in parts for name in _METADATA for found in glob.glob(os.path.join(glob.escape(os.path.join(path, part)), "*", name))}
+    return [(file, stamp_of(file)) for file in sorted(files) if os.path.exists(file)]
+
+
+def all_unchanged(stamps: Iterable[tuple[str, tuple[int, int]]]) -> None:
+    for file, stamp in stamps:
+        unchanged(file, stamp)
+
+
+def arrays_of(group) -> list[str]:
+    """The names of the arrays in a group of HDF5 or Zarr and below it, but for single numbers. Links to other files are not followed."""
+    if hasattr(group, "groups"):        # of zarr
+        return [name for name, found in group.arrays() if found.ndim] + [f"{above}/{name}" for above, found in group.groups() for name in arrays_of(found)]
+    names = []
+    if hasattr(group, "visititems"):
+        group.visititems(lambda name, found: names.append(name) if getattr(found, "ndim", 0) else None)
+    return names
 
 
 class PerProcess:
@@ -100,9 +131,7 @@ class HDF5Rows(ArrayRows):
     def _array(h5py, path, file, key):
         found = file.get(key)
         if not isinstance(found, h5py.Dataset) or found.ndim < 1:
-            names = []
-            file.visititems(lambda name, one: names.append(name) if isinstance(one, h5py.Dataset) and one.ndim else None)
-            raise ArgumentError(f"{path} has no array {key!r}; there are: {', '.join(names)}")
+            raise ArgumentError(f"{path} has no array {key!r}; there are: {', '.join(arrays_of(file))}")
         return found
 
     def open(self):
@@ -160,7 +189,7 @@ class ZarrRows(ArrayRows):
         for name, key in self.fields.items():
             found = root if isinstance(root, zarr.Array) and key == "" else None if isinstance(root, zarr.Array) or key not in root else root[key]
             if not isinstance(found, zarr.Array) or not found.ndim:
-                raise ArgumentError(f"{path} has no array {key!r}; there are: {', '.join(_names(root) or ['one, which is named by an empty text'])}")
+                raise ArgumentError(f"{path} has no array {key!r}; there are: {', '.join(arrays_of(root) or ['one, which is named by an empty text'])}")
             arrays[name] = found
         return arrays
 
@@ -172,14 +201,7 @@ class ZarrRows(ArrayRows):
 
 def _metadata(path, key):
     """The files of this machine that say what the array is."""
-    return [file for file in (os.path.join(path, key, name) for name in ("zarr.json", ".zarray")) if not urls.is_url(path) and os.path.exists(file)]
-
-
-def _names(group, above=""):
-    if not hasattr(group, "groups"):
-        return []
-    return [f"{above}{name}" for name, found in group.arrays() if found.ndim] + [
-        one for name, found in group.groups() for one in _names(found, f"{above}{name}/")]
+    return [file for file in (os.path.join(path, key, name) for name in _METADATA) if not urls.is_url(path) and os.path.exists(file)]
 
 
 class _Chunks:
