@@ -29,6 +29,7 @@ from .cells import from_h5ad  # noqa: E402
 from .columns import Blocks, Pad  # noqa: E402
 from .decathlon import from_decathlon  # noqa: E402
 from .detection import from_coco, from_voc, from_yolo  # noqa: E402
+from .episodes import from_episodes  # noqa: E402
 from .errors import Error  # noqa: E402
 from .folders import from_folders  # noqa: E402
 from .grids import patch_grid  # noqa: E402
@@ -71,7 +72,7 @@ __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "FillInMiddle", "
            "Pad", "Pipeline", "Points", "Ragged", "Segment", "SpanCorruption", "Writer", "__version__", "audio",
            "beside", "buckets", "column_stats", "column_values", "compute", "configure", "durations", "errors",
            "features", "fold", "from_albumentations", "from_array_record", "from_bagz", "from_beton", "from_coco",
-           "from_csv", "from_decathlon", "from_delta", "from_folders", "from_h5ad", "from_hdf5", "from_hf",
+           "from_csv", "from_decathlon", "from_delta", "from_episodes", "from_folders", "from_h5ad", "from_hdf5", "from_hf",
            "from_iceberg", "from_jsonl", "from_kitti", "from_lance", "from_lerobot", "from_lmdb", "from_mds",
            "from_parquet", "from_rasters", "from_recordings", "from_rlds", "from_slides", "from_tar", "from_tfds",
            "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "image_sizes",
