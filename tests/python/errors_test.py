@@ -99,7 +99,7 @@ class PathsTest(DaemonCase):
 
     def test_folders_of_other_kinds_are_told_what_reads_them(self):
         for inside, words in (("metadata/00001-a.metadata.json", "from_iceberg"), ("_versions/1.manifest", "from_lance"), ("zarr.json", "from_zarr"),
-                              (".zgroup", "from_zarr"), ("meta/info.json", "from_lerobot"), ("features.json", "from_rlds")):
+                              (".zgroup", "from_zarr"), ("meta/info.json", "from_lerobot"), ("features.json", "from_rlds"), ("data/main_data.hdf5", "from_episodes")):
             with self.subTest(inside=inside):
                 file = self.work / f"of {words}" / inside
                 file.parent.mkdir(parents=True, exist_ok=True)
