@@ -2,15 +2,13 @@
 """Files of AnnData, as HDF5 (.h5ad) and as Zarr: the matrix of cells and genes, and the columns of obs and var, in the encodings of all versions
 of anndata. Nothing here trusts a file: what it says of a cell is checked before it is used."""
 
-import glob
 import os
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import urls
-from .errors import ArgumentError, DatasetError, not_there
-from .stores import BROKEN, is_zarr
+from .errors import ArgumentError, DatasetError
+from .stores import BROKEN, stores_of
 from .tables import Kept, needs
 
 _SUFFIXES = (".h5ad", ".zarr")
@@ -20,18 +18,7 @@ _SHOWN = 20
 
 def files_of(paths: Any) -> list[str]:
     """The files that are meant: of a file, a store of Zarr, a folder of these, a pattern, or a list."""
-    if isinstance(paths, (bytes, bytearray)):
-        raise ArgumentError(f"a path is {paths!r}: give a str or a pathlib.Path")
-    if not isinstance(paths, (str, os.PathLike)):
-        return [file for path in paths for file in files_of(path)]
-    path = urls.local(paths, "from_h5ad()")
-    if os.path.isdir(path) and not is_zarr(path):
-        found = sorted(os.path.join(path, name) for name in os.listdir(path) if name.endswith(_SUFFIXES))
-    else:
-        found = [path] if os.path.exists(path) else sorted(glob.glob(path))
-    if not found:
-        raise not_there(f"no file of AnnData (.h5ad or .zarr) is at {path}", path)
-    return found
+    return stores_of(paths, _SUFFIXES, "file of AnnData (.h5ad or .zarr)", "from_h5ad()")
 
 
 def _shown(names):

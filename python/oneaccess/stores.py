@@ -6,6 +6,7 @@ import array
 import glob
 import os
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from . import urls
 from .columns import Blocks, Pad
@@ -15,7 +16,7 @@ from .wrapped import Wrapped, wrap
 
 _CACHE = 64 << 20           # decoded chunks, of a process and an array
 _LARGE = 1 << 30            # chunks of the same rows beyond this need a word
-_METADATA = ("zarr.json", ".zgroup", ".zarray")
+_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 BROKEN = (OSError, ValueError, KeyError, RuntimeError, TypeError)      # of h5py and zarr, where bytes are damaged
 
 
@@ -28,6 +29,22 @@ def _found(path):
 
 def is_zarr(path: str) -> bool:
     return any(os.path.exists(os.path.join(path, name)) for name in _METADATA)
+
+
+def stores_of(paths: Any, suffixes: tuple[str, ...], what: str, who: str) -> list[str]:
+    """The files that are meant: of a file, a store of Zarr, a folder of these, a pattern, or a list."""
+    if isinstance(paths, (bytes, bytearray)):
+        raise ArgumentError(f"a path is {paths!r}: give a str or a pathlib.Path")
+    if not isinstance(paths, (str, os.PathLike)):
+        return [file for path in paths for file in stores_of(path, suffixes, what, who)]
+    path = urls.local(paths, who)
+    if os.path.isdir(path) and not is_zarr(path):
+        found = sorted(os.path.join(path, name) for name in os.listdir(path) if name.endswith(suffixes))
+    else:
+        found = [path] if os.path.exists(path) else sorted(glob.glob(path))
+    if not found:
+        raise not_there(f"no {what} is at {path}", path)
+    return found
 
 
 def stamps_of(path: str, parts: Iterable[str]) -> list[tuple[str, tuple[int, int]]]:
