@@ -164,7 +164,7 @@ def scenes_of(reader: Reader, files: list[str], stamps: list[tuple[int, int]], i
 # ---- where windows are ----
 
 
-def _starts(extent, side, step, is_flush):
+def starts(extent, side, step, is_flush):
     """Of windows in a row. The last one ends with the image, unless it is to be drawn where it lies."""
     import numpy as np
     if extent <= side:
@@ -178,7 +178,7 @@ def _starts(extent, side, step, is_flush):
 def grid(scene: Scene, extent: int, step: float, is_flush: bool):
     """[n, 2]: x and y of windows, row by row, that cover the image."""
     import numpy as np
-    x, y = (_starts(whole_side, extent, step, is_flush) for whole_side in (scene.width, scene.height))
+    x, y = (starts(whole_side, extent, step, is_flush) for whole_side in (scene.width, scene.height))
     return np.stack([np.tile(x, len(y)), np.repeat(y, len(x))], 1)
 
 

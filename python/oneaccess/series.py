@@ -4,6 +4,7 @@ keeps the columns."""
 
 import bisect
 import itertools
+import operator
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +17,7 @@ from .stores import PerProcess
 from .tables import files_of, is_meant, needs, stamp_of, unchanged
 from .wrapped import Wrapped, wrap
 
+_MOST_AHEAD = 1 << 20
 _OPTIONS = {"workers", "name", "version", "timeout", "keep"}    # of wrap()
 
 
@@ -103,6 +105,17 @@ def _of_tables(paths, columns, group, length, stride, parts, options):
     rows = SeriesRows(files_of(paths), columns, group, length, stride, parts)
     options.setdefault("workers", min(len(os.sched_getaffinity(0)), 4))
     return wrap(rows, random=False, **options)
+
+
+def ahead_of(name: str, ahead: Any, what: str = "delta_steps") -> list[int]:
+    """What delta_steps= says of a field: steps from the sample's own. what: the argument's name."""
+    try:
+        steps = [operator.index(each) for each in ahead]
+    except TypeError:
+        steps = []
+    if not steps or max(map(abs, steps)) > _MOST_AHEAD:
+        raise ArgumentError(f"{what}={{{name!r}: {ahead!r}}}: give whole numbers, to {_MOST_AHEAD:,}, as [-1, 0] or range(16)")
+    return steps
 
 
 def _rows(number: Any, what: str) -> int:

@@ -2,18 +2,17 @@
 """Steps of episodes as samples, as from_lerobot(), from_rlds() and from_episodes() have them: which fields there are, windows of steps, frames as a
 batch has them, statistics, and the data set that Loader takes. What an episode is, and where its values are, each of these says for itself."""
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from .errors import ArgumentError, TransformError, warn
 from .masks import following
+from .series import ahead_of
 from .wrapped import Wrapped
 
 PAD, COUNTED = "_is_pad", ("episode_index", "frame_index")
 MOST_NUMBERS = 1024         # in a step: of wider values no statistics are made, and they are read when they are asked for
 _DTYPES = ("uint8", "float32")
-_MOST_AHEAD = 1 << 20
 
 
 # ---- arguments ----
@@ -28,12 +27,7 @@ def windows(delta: Mapping[str, Sequence[int]] | None, there: Sequence[str], why
         of = [name for name in there if name == key or name.startswith(f"{key}/")]
         if not of:
             raise ArgumentError(f"{what}= names {key!r}; the data set has: {', '.join(there)}")
-        try:
-            steps = [operator.index(each) for each in ahead]
-        except TypeError:
-            steps = []
-        if not steps or max(map(abs, steps)) > _MOST_AHEAD:
-            raise ArgumentError(f"{what}={{{key!r}: {ahead!r}}}: give whole numbers, to {_MOST_AHEAD:,}, as [-1, 0] or range(16)")
+        steps = ahead_of(key, ahead, what)
         for name in of:
             why = why_not(name)
             if why is None:
