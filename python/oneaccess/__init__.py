@@ -67,6 +67,7 @@ from .torchvision import from_torchvision, pipeline_for  # noqa: E402
 from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train, point_clouds, video, views  # noqa: E402
 from .wrapped import wrap  # noqa: E402
 from .writer import Writer, written  # noqa: E402
+from .xarrays import from_xarray  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "FillInMiddle", "Image", "Loader", "Mask", "MaskedLM",
            "Pad", "Pipeline", "Points", "Ragged", "Segment", "SpanCorruption", "Writer", "__version__", "audio",
@@ -75,6 +76,6 @@ __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "FillInMiddle", "
            "from_csv", "from_decathlon", "from_delta", "from_episodes", "from_folders", "from_h5ad", "from_hdf5", "from_hf",
            "from_iceberg", "from_jsonl", "from_kitti", "from_lance", "from_lerobot", "from_lmdb", "from_mds",
            "from_parquet", "from_rasters", "from_recordings", "from_rlds", "from_slides", "from_tar", "from_tfds",
-           "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc", "from_yolo", "from_zarr", "image_sizes",
+           "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc", "from_xarray", "from_yolo", "from_zarr", "image_sizes",
            "imagenet_eval", "imagenet_train", "mix", "orders", "patch_grid", "pipeline_for", "point_clouds", "store",
            "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows", "words", "wrap", "written"]
