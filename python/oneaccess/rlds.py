@@ -10,8 +10,9 @@ from . import urls
 from .columns import named
 from .errors import ArgumentError, DatasetError, TransformError
 from .masks import Image
+from .noted import folder_of
 from .record import PictureFile, pixels_of
-from .rlds_files import Column, Index, IndexStats, default_folder, why_not
+from .rlds_files import Column, Index, IndexStats, why_not
 from .steps import Form, Robots, StepRows, windows
 from .tfds import Info, TFDSRows
 
@@ -147,6 +148,5 @@ def from_rlds(path: str | os.PathLike, split: str, columns: Sequence[str] | None
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"path is {path!r}: give the folder of a version of the data set")
     info = Info(os.path.abspath(urls.local(path, "from_rlds()")))
-    folder = default_folder() if index is None else os.path.abspath(urls.local(index, "index="))
-    rows = RLDSRows(info, split, named(columns), delta_steps, Form(pixels, image_transforms, dtype), folder)
+    rows = RLDSRows(info, split, named(columns), delta_steps, Form(pixels, image_transforms, dtype), folder_of("rlds", index))
     return Robots(rows, images, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep)

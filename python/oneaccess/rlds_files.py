@@ -6,15 +6,13 @@ arithmetic. Texts and pictures differ in size, so of each its place is kept, and
 
 import array
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
-import shutil
 import tempfile
-import tokenize
 
 from .errors import DatasetError, Error
+from .noted import Noted
 from .steps import MOST_NUMBERS, Stats, statistics
 from .stores import PerProcess
 from .tables import Kept, unchanged
@@ -134,27 +132,7 @@ def _find(files, columns):
     return {name: np.array(values, _ARRAYS[name][0]).reshape(shapes.get(name, -1)) for name, values in finder.found.items()}
 
 
-# ---- keeping ----
-
-
-def default_folder():
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return os.path.join(base, "oneaccess", "rlds")
-
-
-def _loaded(folder, columns, episodes):
-    """What was kept there; None: nothing that can be believed."""
-    import numpy as np
-    try:
-        found = {name: np.lib.format.open_memmap(os.path.join(folder, f"{name}.npy"), mode="r") for name in _ARRAYS}
-    except (OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError, tokenize.TokenError):     # the last, of a header that is cut off
-        return None
-    wide = sum(column.is_step and column.in_bytes for column in columns)
-    steps = found["steps"]
-    fits = all(found[name].dtype == kind and found[name].ndim == of for name, (kind, of) in _ARRAYS.items()) and (steps >= 0).all() \
-        and len(steps) == episodes and found["places"].shape == (episodes, len(columns), 2) and found["parts"].shape == (int(steps.sum()) * wide, 2) \
-        and found["longest"].shape == (len(columns),)
-    return found if fits else None
+# ---- where it is ----
 
 
 class Index(PerProcess):
@@ -162,58 +140,30 @@ class Index(PerProcess):
 
     def __init__(self, files, columns, folder):
         self.files, self.columns = files, columns
-        facts = repr((files, [(*column.feature, column.is_step) for column in columns]))
-        self.folder = os.path.join(folder, hashlib.blake2b(facts.encode(), digest_size=16).hexdigest())
+        self._noted = Noted(folder, repr((files, [(*column.feature, column.is_step) for column in columns])), _ARRAYS, "the episodes")
         self._load()
+
+    @property
+    def folder(self):
+        return self._noted.folder
 
     def _load(self):
         import numpy as np
         self.ends = np.cumsum([count for _, _, count in self.files])
-        found = self._kept() or self._made()
+        found = self._noted.found(lambda: _find(self.files, self.columns), self._fits)
         self.steps, self._places, self._parts, self.longest = (found[name] for name in _ARRAYS)
         wide = [at for at, column in enumerate(self.columns) if column.is_step and column.in_bytes]
         self._wide, self._number = {at: place for place, at in enumerate(wide)}, {column.feature.name: at for at, column in enumerate(self.columns)}
         self._starts = np.concatenate([[0], np.cumsum(self.steps)]) * len(wide)
 
-    def _kept(self):
-        return _loaded(self.folder, self.columns, int(self.ends[-1]))
-
-    def _made(self):
-        """One job of several that begin at once reads the files."""
-        with self._keeping():
-            os.makedirs(os.path.dirname(self.folder), exist_ok=True)
-            lock = open(f"{self.folder}.lock", "ab")
-        with lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            found = self._kept()
-            if found is None:
-                self._keep(_find(self.files, self.columns))
-        return found or self._kept()
-
-    def _keep(self, arrays):
-        """With the lock. What a job left that was killed meanwhile goes; others may read as the umask says."""
-        import numpy as np
-        made = f"{self.folder}.new"
-        with self._keeping(), contextlib.ExitStack() as otherwise:
-            shutil.rmtree(made, ignore_errors=True)
-            os.mkdir(made)
-            otherwise.callback(shutil.rmtree, made)
-            for name, values in arrays.items():
-                np.save(os.path.join(made, name), values)
-            shutil.rmtree(self.folder, ignore_errors=True)
-            os.rename(made, self.folder)
-            otherwise.pop_all()
-
-    @contextlib.contextmanager
-    def _keeping(self):
-        try:
-            yield
-        except OSError as why:
-            raise DatasetError(f"what was found of the episodes cannot be kept in {os.path.dirname(self.folder)}: {why.strerror}: name another folder by"
-                               " index=") from None
+    def _fits(self, found):
+        wide = sum(column.is_step and column.in_bytes for column in self.columns)
+        steps, episodes, count = found["steps"], int(self.ends[-1]), len(self.columns)
+        return (steps >= 0).all() and len(steps) == episodes and found["places"].shape == (episodes, count, 2) \
+            and found["parts"].shape == (int(steps.sum()) * wide, 2) and found["longest"].shape == (count,)
 
     def __getstate__(self):
-        return {"files": self.files, "columns": self.columns, "folder": self.folder}
+        return {"files": self.files, "columns": self.columns, "_noted": self._noted}
 
     def __setstate__(self, state):
         vars(self).update(state)

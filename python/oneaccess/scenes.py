@@ -14,8 +14,8 @@ import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from . import urls
 from .errors import ArgumentError, DatasetError
+from .noted import folder_of
 from .places import Place, classed, labels_of, named, places_of
 from .stores import PerProcess
 from .tables import Kept, stamp_of, unchanged
@@ -108,12 +108,6 @@ def share_of(what: str, value: Any) -> float:
     return float(value)
 
 
-def _folder(index):
-    if index is not None:
-        return os.path.abspath(urls.local(index, "index="))
-    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "oneaccess", "scenes")
-
-
 def _kept(path):
     """What was kept there; None: nothing that can be believed."""
     try:
@@ -141,7 +135,7 @@ def _keep(path, scene):
 
 def scenes_of(reader: Reader, files: list[str], stamps: list[tuple[int, int]], is_masked: bool, index: str | os.PathLike | None) -> list[Scene | str]:
     """Of each file what is known, or why nothing is."""
-    folder = _folder(index)
+    folder = folder_of("scenes", index)
 
     def found(path, stamp):
         facts = repr([path, stamp, is_masked, type(reader).__name__, reader.facts()]).encode()
