@@ -87,6 +87,13 @@ def seed(*key: int) -> None:
         torch.default_generator.manual_seed(int.from_bytes(digest[:8], "little") >> 1)
 
 
+def words_of(keys):
+    """Random numbers for data sets that make many samples at once: uint64 [samples, 4], of each sample by its key alone."""
+    import numpy
+    digests = [hashlib.blake2b(struct.pack("<%dQ" % len(key), *key), digest_size=32).digest() for key in keys]
+    return numpy.frombuffer(b"".join(digests), "<u8").reshape(-1, 4)
+
+
 def drawn():
     """Where these generators stand."""
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
@@ -151,7 +158,7 @@ class Worker:
 
     def make(self, asked, memory):
         """The answers to all, with the records in a row in memory as far as that goes."""
-        if self.packs is not None and len(asked) > 1 and (reply := self.packed([sample for sample, _ in asked], memory)) is not None:
+        if self.packs is not None and len(asked) > 1 and (reply := self.packed(asked, memory)) is not None:
             return reply
         values = self.values(asked) if self.many and self.packs is None and len(asked) > 1 else None
         answers, at = [], 0
@@ -159,12 +166,12 @@ class Worker:
             try:
                 if values is None:
                     self.begin(1)
-                    if self.is_random:
+                    if self.is_random and self.packs is None:
                         seed(*key)
                 if self.packs is None:
                     made = record.Record(self.dataset[sample] if values is None else values[i], self.layout, self.pictures)
                 else:
-                    made = record.Packed(*self.packs([sample], self.layout))
+                    made = record.Packed(*self.records([(sample, key)]))
                 if made.size > self.room:
                     raise record.Misfit(f"{made.size} bytes, room={self.room} in wrap()")
                 if made.size > len(memory) - at:        # nor is anything behind it
@@ -180,11 +187,16 @@ class Worker:
                 answers.append(self.complain(sample, text, _traced(error)))
         return b"".join(answers)
 
-    def packed(self, samples, memory):
+    def records(self, asked):
+        """What the data set's __getrecords__ makes; of one that is random, by random numbers that it is given."""
+        samples = [sample for sample, _ in asked]
+        return self.packs(samples, self.layout, words_of([key for _, key in asked])) if self.is_random else self.packs(samples, self.layout)
+
+    def packed(self, asked, memory):
         """The same where the data set has records (__getrecords__); None: they are to be asked for one by one, as one is bad."""
-        self.begin(len(samples))
+        self.begin(len(asked))
         try:
-            data, sizes = self.packs(samples, self.layout)
+            data, sizes = self.records(asked)
         except (Exception, SystemExit):
             return None
         if max(sizes) > self.room:

@@ -450,7 +450,10 @@ def spread(data, begins, values, offsets=None) -> None:
     import numpy as np
     flat, into = values.reshape(-1), data.view(values.dtype)
     if offsets is None:
-        if len(values):
+        each = len(data) // max(1, len(values))
+        if len(values) * each == len(data) and (np.diff(begins) == each).all():      # no record is longer than another
+            data.reshape(len(values), each)[:, begins[0]:begins[0] + flat.nbytes // len(values)] = flat.view(np.uint8).reshape(len(values), -1)
+        elif len(values):
             into[(begins // values.itemsize)[:, None] + np.arange(flat.size // len(values))] = values.reshape(len(values), -1)
         return
     each = int(np.prod(values.shape[1:]))
