@@ -445,15 +445,31 @@ def packed(columns, layout: dict):
     return data, starts, starts + ends
 
 
+class Sheet:
+    """The records of so many samples of a layout without ragged fields, in memory that is used again: heads are there, and arrays, {field: [samples, ...]},
+    are where its values go. It costs no copy of them, and no new pages of the kernel's, which cost more than the values."""
+
+    def __init__(self, layout: dict, most: int):
+        import numpy as np
+        fields = [(NAMES[code], tuple(shape)) for code, *shape in layout["fields"]]
+        self.data, begins, ends = packed([np.zeros((most, *shape), dtype) for dtype, shape in fields], layout)
+        self.most, self._size, self._each = most, int(ends[0]), len(self.data) // most
+        self.arrays = {}
+        for at, (name, (dtype, shape)) in enumerate(zip(layout["names"], fields)):
+            place = _PLACE.unpack_from(self.data, _WIDE_BYTES * (1 + at) if layout["wide"] else _HEAD.size + at * _PLACE.size)[6]
+            self.arrays[name] = np.ndarray((most, *shape), dtype, self.data, place, (self._each, *np.empty(shape, dtype).strides))
+
+    def records(self, count: int):
+        """The first ones, as __getrecords__ gives them, until they are written again."""
+        return memoryview(self.data)[:count * self._each], [self._size] * count
+
+
 def spread(data, begins, values, offsets=None) -> None:
     """Writes values into data: those of each sample behind its begin, which is a multiple of ALIGN."""
     import numpy as np
     flat, into = values.reshape(-1), data.view(values.dtype)
     if offsets is None:
-        each = len(data) // max(1, len(values))
-        if len(values) * each == len(data) and (np.diff(begins) == each).all():      # no record is longer than another
-            data.reshape(len(values), each)[:, begins[0]:begins[0] + flat.nbytes // len(values)] = flat.view(np.uint8).reshape(len(values), -1)
-        elif len(values):
+        if len(values):
             into[(begins // values.itemsize)[:, None] + np.arange(flat.size // len(values))] = values.reshape(len(values), -1)
         return
     each = int(np.prod(values.shape[1:]))
