@@ -63,7 +63,7 @@ class Names:
 # ---- tables ----
 
 
-def _rows(path) -> Iterator[tuple[str, dict]]:
+def rows_of_table(path) -> Iterator[tuple[str, dict]]:
     """Each row, and where it is."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
@@ -108,7 +108,7 @@ def _of_table(path):
     """{name: Place}"""
     import numpy as np
     coords, labels, file, label = {}, {}, None, None
-    for where, row in _rows(path):
+    for where, row in rows_of_table(path):
         file = file or _column(row, _FILE, "file's name", where)
         label = label or next((name for name in _LABEL if name in row and name != "y"), "")
         _column(row, ("x",), "place", where), _column(row, ("y",), "place", where)
@@ -123,7 +123,7 @@ def _of_table(path):
 def labels_of_table(path: str) -> dict:
     """{name: label}"""
     made, file, label = {}, None, None
-    for where, row in _rows(path):
+    for where, row in rows_of_table(path):
         file, label = file or _column(row, _FILE, "file's name", where), label or _column(row, _LABEL, "label", where)
         name = row.get(file)
         value = _labelled(row, label, where, name)

@@ -89,7 +89,8 @@ def files_of(paths: str | os.PathLike | Sequence, suffixes: tuple[str, ...] = (S
     if what == "Parquet" and urls.is_url(paths):
         needs("pyarrow.fs", "a Parquet file in an object store")
         return urls.files(paths, suffixes, what)
-    who = {"Parquet": "from_parquet", "JSON Lines": "from_jsonl", "text": "tokenize", "slide": "from_slides", "raster": "from_rasters", "episode": "from_episodes"}.get(what, "from_csv")
+    who = {"Parquet": "from_parquet", "JSON Lines": "from_jsonl", "text": "tokenize", "slide": "from_slides", "raster": "from_rasters", "episode": "from_episodes",
+           "track": "from_fasta"}.get(what, "from_csv")
     path = urls.local(paths, f"{who}()")
     if what == "Parquet":
         _refuse_tables(path)
