@@ -201,6 +201,28 @@ class ExamplesTest(DaemonCase):
         self.assertIn("600 cells, 30 genes, 3 types", said)
         self.losses(said, *[600] * 4)
 
+    def test_genome(self):
+        """A peak has a word that the background has not, in either direction."""
+        import numpy as np
+        draw, path = np.random.default_rng(1), self.work / "genome.fa"
+        beds = {name: [] for name in ("peaks", "background")}
+        with open(path, "w", encoding="ascii") as file:
+            for chromosome in ("chr1", "chr2", "chr8"):
+                letters = draw.choice([*"ACGT"], 20000)
+                for start in range(100, 19900, 100):
+                    name = ("peaks", "background")[start // 100 % 2]
+                    if name == "peaks":
+                        letters[start + 20:start + 40] = [*"TGACTCATGACGTTGACGTA"]
+                    beds[name].append(f"{chromosome}\t{start}\t{start + 60}\n")
+                file.write(f">{chromosome}\n{''.join(letters)}\n")
+        for name, lines in beds.items():
+            (self.work / f"{name}.bed").write_text("".join(lines))
+        said = self.run_learning("genome.py", path, self.work / "peaks.bed", self.work / "background.bed", "--held-out", "chr8", "--length", "60", "--jitter", "5",
+                                 "--batch-size", "16", "--epochs", "4")
+        self.assertIn("396 windows to train on, 198 to validate on, 2 classes", said)
+        self.losses(said, *[396] * 4)
+        self.assertGreater(float(re.findall(r"([0-9.]+)% of those held out", said)[-1]), 90)
+
     def test_hard_examples(self):
         said = self.run_example("hard_examples.py", *SMALL)
         epochs = re.findall(r"epoch \d: (\d+) samples(?:, of losses from ([0-9.]+) on; the others to ([0-9.]+))?, loss", said)

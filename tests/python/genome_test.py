@@ -371,7 +371,7 @@ class BigWigTest(GenomeCase):
     @needs("pyBigWig")
     def test_what_is_refused(self):
         for words, path in (("chr1 has 5,004 letters, and 5,003 in .*another assembly", self.wig("c.bw", {**SIZES, "chr1": 5004})),
-                            ("c.bw has no chromosome of .*g.fa: 1, 2, ...; it has chr1", self.wig("c.bw", {"1": 5003, "2": 3000})), ("is no BigWig file", self.write("d.bw", b"no" * 100))):
+                            ("e.bw has no chromosome of .*g.fa: 1, 2, ...; it has chr1", self.wig("e.bw", {"1": 5003, "2": 3000})), ("is no BigWig file", self.write("d.bw", b"no" * 100))):
             self.refused(words, self.path, None, 10, tracks={"a": path})
 
     def test_a_package_that_is_missing(self):
