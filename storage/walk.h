@@ -17,7 +17,7 @@
 	".nii.gz"
 #define WALK_SOUND_SUFFIXES ".wav .flac .ogg .opus .mp3 .m4a"
 #define WALK_VIDEO_SUFFIXES ".mp4 .m4v .mov .webm .mkv .avi .ogv .m2ts .mts"
-#define WALK_CLOUD_SUFFIXES ".ply .pcd .xyz .pts .npy .bin .off .obj"
+#define WALK_CLOUD_SUFFIXES ".ply .pcd .xyz .pts .npy .bin .off .obj .las"
 
 struct walk_kind {
 	const char *noun, *suffixes; /* with a blank between two */

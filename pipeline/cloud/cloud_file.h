@@ -14,6 +14,9 @@ struct cloud_column {
 	enum pipeline_dtype dtype;
 	size_t at,
 	    stride; /* of the first point, from the file's `rows` on; and from point to point */
+	double scale, offset,
+	    origin;          /* scale not 0: a number means number * scale + offset - origin */
+	uint8_t shift, mask; /* mask not 0: a number of 8 bits of which some are meant */
 };
 
 struct cloud_file { /* checked: every column lies within the bytes */
@@ -57,8 +60,8 @@ struct cloud_format {
 		     struct cloud_mesh *mesh, struct pipeline_error *ret_error);
 };
 
-extern const struct cloud_format cloud_ply, cloud_pcd, cloud_npy, cloud_off, cloud_obj, cloud_text,
-    cloud_raw;
+extern const struct cloud_format cloud_ply, cloud_pcd, cloud_las, cloud_npy, cloud_off, cloud_obj,
+    cloud_text, cloud_raw;
 
 /* One more column, at that place in rows that are `stride` apart. 0, or PIPELINE_E_BAD with *ret_error. */
 int cloud_add_column(struct cloud_file *file, const char *name, enum pipeline_dtype dtype,

@@ -21,8 +21,9 @@ struct cloud_room {
 };
 
 /* The first that knows the bytes; the last one takes any. */
-static const struct cloud_format *const cloud_formats[] = {
-    &cloud_ply, &cloud_pcd, &cloud_npy, &cloud_off, &cloud_obj, &cloud_text, &cloud_raw};
+static const struct cloud_format *const cloud_formats[] = {&cloud_ply,  &cloud_pcd, &cloud_las,
+							   &cloud_npy,  &cloud_off, &cloud_obj,
+							   &cloud_text, &cloud_raw};
 
 int cloud_room_new(struct cloud_room **ret)
 {
@@ -112,6 +113,20 @@ static void cloud_swap(const uint8_t *from, size_t stride, size_t bytes, size_t 
 			to[i] = from[bytes - 1 - i];
 }
 
+/* n numbers of a column, from `from` on, the machine's byte order. */
+static void cloud_take_numbers(const struct cloud_column *column, const uint8_t *from,
+			       size_t stride, uint32_t n, float *to)
+{
+	if (column->scale == 0)
+		decode_numbers_take(column->dtype, from, stride, n, (uint8_t *)to);
+	for (uint32_t i = 0; i < n && column->scale != 0; i++)
+		to[i] =
+		    (float)(decode_numbers_value(column->dtype, from + i * stride) * column->scale +
+			    column->offset - column->origin);
+	for (uint32_t i = 0; i < n && column->mask != 0; i++)
+		to[i] = (float)((unsigned)to[i] >> column->shift & column->mask);
+}
+
 static void cloud_take_column(const struct cloud_file *file, const struct cloud_column *column,
 			      float *to, unsigned channels)
 {
@@ -125,9 +140,8 @@ static void cloud_take_column(const struct cloud_file *file, const struct cloud_
 
 		if (file->is_swapped)
 			cloud_swap(from, column->stride, bytes, n, swapped);
-		decode_numbers_take(column->dtype, file->is_swapped ? swapped : from,
-				    file->is_swapped ? bytes : column->stride, n,
-				    (uint8_t *)values);
+		cloud_take_numbers(column, file->is_swapped ? swapped : from,
+				   file->is_swapped ? bytes : column->stride, n, values);
 		for (uint32_t i = 0; i < n; i++)
 			to[(done + i) * channels] = values[i];
 	}

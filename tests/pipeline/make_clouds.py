@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/pipeline/clouds: files of one point cloud as plyfile, NumPy and liblzf write them.
+"""Writes tests/pipeline/clouds: files of one point cloud as plyfile, NumPy, liblzf and laspy write them.
 
-    make_clouds.py FOLDER              (needs numpy, plyfile, python-lzf)
+    make_clouds.py FOLDER              (needs numpy, plyfile, python-lzf, laspy 2.7.0)
 
 Point i of 40 has x = i / 4 - 3, y = 7 i mod 13 / 2, z = -i / 8, intensity = i / 64, red = 5 i, green = i, blue = 255 - i. Files whose
 name has "xyz" have x, y and z alone. cloud_test.c has the list, and computes the same.
 """
 
+import datetime
 import pathlib
 import struct
 import sys
 
+import laspy
 import lzf
 import numpy as np
 from plyfile import PlyData, PlyElement
@@ -69,6 +71,26 @@ def pcd(path, data, *, colours="packed"):
     path.write_bytes(head.encode() + body)
 
 
+def las(path, version, form):
+    """In metres of UTM. Whole numbers are eighths."""
+    header = laspy.LasHeader(version=version, point_format=form)
+    header.scales, header.offsets = np.full(3, 1 / 8), np.array([500000, 5400000, 100])
+    header.creation_date = datetime.date(2026, 1, 1)
+    if version == "1.4":
+        header.add_extra_dim(laspy.ExtraBytesParams("height", np.float64))
+    file, all_ = laspy.LasData(header), points()
+    file.x, file.y, file.z = (all_[:, :3] + header.offsets).T
+    i = np.arange(COUNT)
+    file.intensity, file.classification, file.user_data, file.point_source_id = 1500 * i, i % 32, 3 * i, 1000 * i
+    file.return_number, file.number_of_returns = 1 + i % 5, 5 - i % 3
+    file.red, file.green, file.blue = all_[:, 4:].T
+    if version == "1.4":
+        file.classification, file.scan_angle, file.nir = 6 * i, 100 * i - 2000, i
+    else:
+        file.scan_angle_rank = i - 20
+    file.write(path)
+
+
 def main():
     folder, all_ = pathlib.Path(sys.argv[1]), points()
     folder.mkdir(parents=True, exist_ok=True)
@@ -88,6 +110,8 @@ def main():
     np.savetxt(folder / "commas.txt", all_, "%.6f", ",")
     np.savetxt(folder / "blanks.xyz", all_, "%.9e", " ", header="x y z intensity red green blue")
     np.savetxt(folder / "count.pts", all_, "%g", "\t", header=str(COUNT), comments="", newline="\r\n")
+    las(folder / "old.las", "1.2", 3)
+    las(folder / "new.las", "1.4", 8)
     (folder / "title-xyz.asc").write_text("X;Y;Z\n" + "".join(f"{x};{y};{z:+.4f}\n\n" for x, y, z in all_[:, :3]) + "  ")
 
 
