@@ -11,7 +11,7 @@ from . import urls
 from .errors import ArgumentError, DatasetError, not_there
 from .masks import Image, Mask, following
 from .members import Field, makers_of
-from .wrapped import Wrapped, wrap
+from .wrapped import Wrapped
 
 _SHOWN = 3
 
@@ -69,6 +69,14 @@ class Files:
         self.paths, self.stamps = paths, array.array("q", (each.st_mtime_ns for each in found))
         self.largest = max((each.st_size for each in found), default=0)
 
+    @classmethod
+    def there(cls, paths: list[str], otherwise: str = "") -> "Files":
+        """Those that must all be there. otherwise: what to do if they are not."""
+        missing = [path for path in paths if not os.path.exists(path)]
+        if missing:
+            raise not_there(f"{len(missing):,} of {len(paths):,} files are not there: {shown(missing)}{otherwise}", missing[0])
+        return cls(paths)
+
     def check(self, at):
         if os.stat(self.paths[at]).st_mtime_ns != self.stamps[at]:
             raise DatasetError(f"{self.paths[at]} has changed since the data set was opened")
@@ -94,10 +102,21 @@ def refuse_missing(found, names):
                                " those that are meant, or a file with one a line")
 
 
+def _labels(there, names, part):
+    """Of each sample the number of the part of its name that is its class, and the classes: those of all files that are there."""
+    parts = [name.split("/") for name in there]
+    most = min(map(len, parts))
+    if isinstance(part, bool) or not isinstance(part, int) or not 1 <= part <= most:
+        raise ArgumentError(f"label is {part!r}: which part of a name such as {there[0]} is the class, from 1 to {most}")
+    classes = sorted({each[part - 1] for each in parts})
+    number = {name: at for at, name in enumerate(classes)}
+    return [number[name.split("/")[part - 1]] for name in names], classes
+
+
 class FolderRows:
     """A sample's files, by their common name."""
 
-    def __init__(self, places, names, boxes):
+    def __init__(self, places, names, boxes, label):
         self.makers, self.fields, found = makers_of(boxes), [], []
         for name, place in places.items():
             place, colon, key = os.fspath(place).partition(".json:")
@@ -107,6 +126,7 @@ class FolderRows:
         refuse_missing(zip(places.values(), found), self.names)
         if not self.names:
             raise DatasetError("names= names no sample")
+        self.labels, self.classes = (None, None) if label is None else _labels(list(found[0]), self.names, label)
         self.files = [Files([of[name] for name in self.names]) for of in found]
 
     def __len__(self):
@@ -120,14 +140,25 @@ class FolderRows:
                 sample[field.name] = field.value(os.path.splitext(path)[1][1:].lower(), data, self.makers.get(field.name))
             except (ValueError, KeyError, IndexError, TypeError) as why:
                 raise DatasetError(f"{path}: field {field.name} cannot be made of this: {type(why).__name__}: {why}") from None
-        return sample
+        if self.labels is None:
+            return sample
+        first = self.fields[0].name             # the label behind it, which pipelines know by its place
+        return {first: sample.pop(first), "label": self.labels[index], **sample}
 
 
-def from_folders(places: Mapping[str, str | os.PathLike], *, names: str | os.PathLike | Sequence[str] | None = None,
+class Folders(Wrapped):
+    """Of from_folders(). names: of the samples, in their order; classes: the labels' words, in the order of their numbers, with label=."""
+
+    def __init__(self, rows, **options):
+        super().__init__(rows, **options)
+        self.names, self.classes = rows.names, rows.classes
+
+
+def from_folders(places: Mapping[str, str | os.PathLike], *, names: str | os.PathLike | Sequence[str] | None = None, label: int | None = None,
                  masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
                  images: str | Sequence[str] | Mapping[str, Image] | None = None, ragged: dict[str, int] | None = None,
                  boxes: Sequence[str] | str | None = None, exact: bool = False, workers: int | None = None, name: str | None = None,
-                 version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:
+                 version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Folders:
     """Samples of one file in each of several folders, for Loader: files with the same name, without suffix, are one sample.
 
         data = oa.from_folders({"image": "VOC2012/JPEGImages", "mask": "VOC2012/SegmentationClass"}, masks="mask",
@@ -139,6 +170,9 @@ def from_folders(places: Mapping[str, str | os.PathLike], *, names: str | os.Pat
         the name: "leftImg8bit/train/*/*_leftImg8bit.png" and "gtFine/train/*/*_gtFine_labelIds.png".
     names: the samples, in this order: a list, or a file with one name in each line (the rest after a blank is ignored).
         Default: all of the first field; each must have all fields.
+    label: which part of a sample's name is its class, from 1: a star of the pattern, or of a folder a folder below it. The number of the class,
+        by the order of their names, is the field "label" behind the first; .classes has the names. ModelNet40 as it is unpacked:
+        oa.from_folders({"points": "ModelNet40/*/train/*.off"}, label=1). Default: there is none.
 
     .txt is text, .cls an integer, .npy an array, .json its content or that of a key ("labels/*.json:objects/boxes"). All
     others are bytes, which a pipeline decodes if they are the first field, a mask, or named by images=.
@@ -148,5 +182,5 @@ def from_folders(places: Mapping[str, str | os.PathLike], *, names: str | os.Pat
     """
     if not isinstance(places, Mapping) or not places:
         raise ArgumentError(f"places is {places!r}: {{field of a batch: its folder}}")
-    return wrap(FolderRows(places, names, boxes), name=name, version=version, workers=workers, timeout=timeout, random=False, room=room,
-                keep=keep, ragged=ragged, boxes=boxes, exact=exact, masks=following(masks, images))
+    return Folders(FolderRows(places, names, boxes, label), name=name, version=version, workers=workers, timeout=timeout, random=False, room=room,
+                   keep=keep, ragged=ragged, boxes=boxes, exact=exact, masks=following(masks, images))

@@ -17,7 +17,7 @@ except ImportError as missing:
 
 import oneaccess as oa
 from oneaccess import transforms as t
-from oneaccess.errors import PipelineError, SampleError
+from oneaccess.errors import ArgumentError, PipelineError, SampleError
 from support import PoolCase
 
 COUNT, COLUMNS = 20, 5
@@ -213,6 +213,18 @@ class CloudsTest(PoolCase):
                     np.testing.assert_allclose(points[:, :2].mean(0), 1, atol=.2)       # five deviations
             for number in range(COUNT):
                 self.assertEqual(np.array_equal(seen[train][0][number], seen[train][1][number]), not train)
+        for index in range(COUNT):      # as ModelNet40 is unpacked
+            folder = self.work / "modelnet" / ("chair", "desk", "bed")[index % 3] / ("train", "test")[index > 11]
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{index:02}.off").write_bytes((self.work / "off" / ("chair", "desk")[index % 2] / f"{index:02}.off").read_bytes())
+        data = oa.from_folders({"points": self.work / "modelnet/*/train/*.off"}, label=1, keep=3)
+        self.assertEqual((len(data), data.classes), (12, ["bed", "chair", "desk"]))
+        for batch in self.batches(data, oa.point_clouds(16, surface=True)):
+            for points, label, number in zip(batch["points"], batch["label"], batch.ids):
+                name, index = data.names[number].split("/")
+                self.assertEqual((data.classes[label], set(points[:, 2])), (name, {int(index)}))
+        with self.assertRaisesRegex(ArgumentError, "label is 3: .* from 1 to 2"):
+            oa.from_folders({"points": self.work / "modelnet/*/train/*.off"}, label=3)
         with self.assertRaisesRegex(SampleError, "text has no faces"):
             next(self.batches(self.work / "xyz", oa.point_clouds(10, surface=True)))
 
