@@ -42,6 +42,7 @@ from .masks import Image, Mask  # noqa: E402
 from .measured import column_stats, column_values  # noqa: E402
 from .members import from_mds, from_tar  # noqa: E402
 from .mix import mix  # noqa: E402
+from .nuscenes import from_nuscenes  # noqa: E402
 from .objectives import FillInMiddle, MaskedLM, SpanCorruption, words  # noqa: E402
 from .orders import fold  # noqa: E402
 from .outputs import beside, compute, store  # noqa: E402
@@ -54,6 +55,7 @@ from .rlds import from_rlds  # noqa: E402
 from .robots import from_lerobot  # noqa: E402
 from .rows import tokens, varlen  # noqa: E402
 from .segments import Segment  # noqa: E402
+from .semantickitti import from_semantickitti  # noqa: E402
 from .sequences import from_fasta  # noqa: E402
 from .series import windows  # noqa: E402
 from .settings import configure  # noqa: E402
@@ -76,8 +78,8 @@ __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "FillInMiddle", "
            "features", "fold", "from_albumentations", "from_array_record", "from_bagz", "from_beton", "from_coco",
            "from_csv", "from_decathlon", "from_delta", "from_episodes", "from_fasta", "from_folders", "from_h5ad",
            "from_hdf5", "from_hf", "from_iceberg", "from_jsonl", "from_kitti", "from_lance", "from_lerobot",
-           "from_lmdb", "from_mds", "from_parquet", "from_rasters", "from_recordings", "from_rlds", "from_slides",
-           "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc",
-           "from_xarray", "from_yolo", "from_zarr", "image_sizes", "imagenet_eval", "imagenet_train", "mix",
-           "orders", "patch_grid", "pipeline_for", "point_clouds", "store", "tokenize", "tokens", "transforms",
-           "varlen", "video", "views", "windows", "words", "wrap", "written"]
+           "from_lmdb", "from_mds", "from_nuscenes", "from_parquet", "from_rasters", "from_recordings", "from_rlds",
+           "from_semantickitti", "from_slides", "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio",
+           "from_torchvision", "from_voc", "from_xarray", "from_yolo", "from_zarr", "image_sizes", "imagenet_eval",
+           "imagenet_train", "mix", "orders", "patch_grid", "pipeline_for", "point_clouds", "store", "tokenize",
+           "tokens", "transforms", "varlen", "video", "views", "windows", "words", "wrap", "written"]

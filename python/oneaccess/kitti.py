@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 
 from . import urls
-from .errors import ArgumentError, DatasetError, needs, not_there
-from .folders import Files, shown
+from .errors import ArgumentError, DatasetError, needs
+from .folders import Files
 from .wrapped import Wrapped
 
 _FOLDERS = {"train": "training", "val": "training", "trainval": "training", "training": "training", "test": "testing", "testing": "testing"}
@@ -109,19 +109,14 @@ class KittiRows:
             raise DatasetError(f"{root} has no frame of {split!r}")
         self.classes, self.fields, number = classes, fields, {name: at for at, name in enumerate(classes)}
 
-        def paths(part, suffix):
-            found = [os.path.join(root, folder, part, frame + suffix) for frame in self.frames]
-            missing = [path for path in found if not os.path.exists(path)]
-            if missing:
-                raise not_there(f"{len(missing):,} of {len(found):,} files are not there: {shown(missing)}"
-                                + (": give fov=False for all points of a scan" if part == "image_2" else ""), missing[0])
-            return found
+        def files(part, suffix, otherwise=""):
+            return Files.there([os.path.join(root, folder, part, frame + suffix) for frame in self.frames], otherwise)
 
-        self.files = Files(paths("velodyne", ".bin"))
+        self.files = files("velodyne", ".bin")
         has_objects = bool(set(fields) & set(_OBJECTS))
-        self.calibrations = [_Calibration(path) for path in paths("calib", ".txt")] if has_objects or fov else []
-        self.sizes = [_size_of(path) for path in paths("image_2", ".png")] if fov else []
-        self.objects = [_objects(path, calibration, number) for path, calibration in zip(paths("label_2", ".txt"), self.calibrations)] if has_objects else []
+        self.calibrations = [_Calibration(path) for path in files("calib", ".txt").paths] if has_objects or fov else []
+        self.sizes = [_size_of(path) for path in files("image_2", ".png", ": give fov=False for all points of a scan").paths] if fov else []
+        self.objects = [_objects(path, calibration, number) for path, calibration in zip(files("label_2", ".txt").paths, self.calibrations)] if has_objects else []
         self.most = max((len(each["classes"]) for each in self.objects), default=0)
 
     def __len__(self):
