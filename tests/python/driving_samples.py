@@ -48,6 +48,25 @@ def write_kitti(root):
     (root / "ImageSets" / "val.txt").write_text("000009\n000007\n")
 
 
+def write_cars(root, count):
+    """Scans as KITTI's, of 300 points on the ground and 60 on each of one or two cars, whose boxes are in the labels."""
+    draw = np.random.default_rng(1)
+    for index in range(count):
+        points, lines = [draw.uniform((0, -40, -1.7, 0), (70, 40, -1.6, 1), (300, 4))], []
+        for _ in range(1 + index % 2):
+            x, y, yaw = draw.uniform(8, 50), draw.uniform(-15, 15), draw.uniform(-3, 3)
+            at = draw.uniform(-1, 1, (60, 3)) * (2, .8, .75)
+            at = np.column_stack([at[:, 0] * np.cos(yaw) - at[:, 1] * np.sin(yaw) + x, at[:, 0] * np.sin(yaw) + at[:, 1] * np.cos(yaw) + y, at[:, 2] - .9])
+            points.append(np.column_stack([at, np.full(60, .9)]))
+            lines.append(f"Car 0 0 0 0 0 50 50 1.5 1.6 4 {-y} {.9 + .75} {x} {-yaw - np.pi / 2}\n")
+        camera = "P2: 700 0 600 0 0 700 170 0 0 0 1 0\nR0_rect: 1 0 0 0 1 0 0 0 1\nTr_velo_to_cam: 0 -1 0 0 0 0 -1 0 1 0 0 0\n"
+        for part, suffix, data in (("velodyne", "bin", np.concatenate(points).astype(np.float32).tobytes()), ("calib", "txt", camera.encode()),
+                                   ("label_2", "txt", "".join(lines).encode())):
+            folder = root / "training" / part
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{index:06}.{suffix}").write_bytes(data)
+
+
 # ---- nuScenes ----
 
 SCENES = ("scene-0061", "scene-0103")

@@ -311,6 +311,24 @@ class ExamplesTest(DaemonCase):
         self.assertEqual(len({patches for _, patches, _ in told}), 1)
         self.assertLess(float(told[-1][2]), float(told[0][2]) / 2)
 
+    def test_boxes_of_scans(self):
+        import driving_samples
+        driving_samples.write_cars(self.work / "cars", 24)
+        arguments = ["--split", "training", "--all-around", "--classes", "Car", "--epochs", "3", "--batch-size", "4"]
+        self.losses(self.run_learning("pillars.py", self.work / "cars", *arguments), 24, 24, 24)
+
+    def test_meshes(self):
+        """Boxes that are flat, long or neither."""
+        sides = {"cube": (1, 1, 1), "plate": (1, 1, .1), "rod": (.1, .1, 1)}
+        for index in range(48):
+            name, size = list(sides)[index % 3], 1 + index / 10
+            folder = self.work / "meshes" / name / "train"
+            folder.mkdir(parents=True, exist_ok=True)
+            corners = "".join(" ".join(str(size * side * (corner >> axis & 1)) for axis, side in enumerate(sides[name])) + "\n" for corner in range(8))
+            (folder / f"{index:02}.off").write_text(f"OFF\n8 6 0\n{corners}4 0 2 3 1\n4 4 5 7 6\n4 0 1 5 4\n4 2 6 7 3\n4 0 4 6 2\n4 1 3 7 5\n")
+        said = self.run_learning("meshes.py", self.work / "meshes", "--points", "128", "--batch-size", "12", "--epochs", "4")
+        self.losses(said, *[48] * 4)
+
     def test_segmentation(self):
         """Squares of three colours: which pixel is of which is learned."""
         names = []
