@@ -8,6 +8,8 @@
  * those behind keep their numbers. One that is larger goes through the ops one after another (enlarge.h).
  *
  * One that a view of the pipeline has the name of has the view's ops and draws, and may have any size.
+ *
+ * What was measured of the first picture's pixels (measure.h) is a file of its own, too, and goes where that picture goes.
  */
 
 #include <stdio.h>
@@ -20,9 +22,10 @@
 struct companion {
 	struct op_list ops;
 	struct shape shape;
-	struct engine_program *program; /* owned; one of these three is there */
+	struct engine_program *program; /* owned; one of these four is there */
 	struct bands_program *numbers;  /* owned */
 	struct steps *steps;            /* owned; of one that is larger */
+	struct measure *measure;        /* owned; what was measured */
 	unsigned times;                 /* as large as the first picture; 0: it follows nothing */
 	char name[OP_MAX_NAME + 1];
 };
@@ -35,6 +38,7 @@ void pipeline_companion_free(struct companion *companion)
 		engine_fused.program_free(companion->program);
 	bands_program_free(companion->numbers);
 	steps_free(companion->steps);
+	measure_free(companion->measure);
 	free(companion);
 }
 
@@ -107,7 +111,9 @@ static int pipeline_companion_check_ends(const struct pipeline *pipeline, struct
 			const struct companion *companion = pipeline->companion[f];
 			unsigned times = 0;
 
-			for (unsigned k = 0; companion && companion->times > 0 && k <= i; k++)
+			for (unsigned k = 0; companion && !companion->measure &&
+					     companion->times > 0 && k <= i;
+			     k++)
 				times += pipeline_companion_is_named(
 				    &pipeline->ops, &pipeline->ends.op[k], companion->name);
 			found += times == 1 &&
@@ -296,23 +302,46 @@ static int pipeline_companion_set_following(struct pipeline *pipeline, unsigned 
 	return r ? r : pipeline_companion_compile(pipeline, f, companion, diag);
 }
 
+static int pipeline_companion_set_measure(struct pipeline *pipeline, unsigned f, struct diag *diag)
+{
+	struct pipeline_field *field = &pipeline->fields[f];
+	struct companion *companion;
+	unsigned at = 0;
+	const char *wrong =
+	    measure_check(&pipeline->ops, &pipeline->shape, field->measured.what, &at);
+	int r;
+
+	if (wrong)
+		return diag_fail(diag, PIPELINE_E_BAD, "pipeline: op %u (%s): field \"%s\": %s",
+				 at + 1, op_name(pipeline->ops.op[at].id), field->name, wrong);
+	r = pipeline_companion_new(pipeline, f, &companion);
+	if (r != 0)
+		return r;
+	companion->times = 1;
+	return measure_new(&pipeline->ops, &pipeline->shape, field,
+			   &pipeline->fields[field->measured.valid], &companion->measure);
+}
+
 int pipeline_companion_set_all(struct pipeline *pipeline, struct diag *diag)
 {
 	bool are_there = false;
 	int r = 0;
 
 	for (unsigned f = 0; r == 0 && f < pipeline->n_fields; f++) {
-		if (pipeline->fields[f].role != PIPELINE_IMAGE)
-			continue;
-		are_there = true;
-		if (!pipeline->companion[f])
+		const enum pipeline_role role = pipeline->fields[f].role;
+
+		are_there |= role == PIPELINE_IMAGE || role == PIPELINE_MEASURE;
+		if (role == PIPELINE_MEASURE)
+			r = pipeline_companion_set_measure(pipeline, f, diag);
+		else if (role == PIPELINE_IMAGE && !pipeline->companion[f])
 			r = pipeline_companion_set_following(pipeline, f, diag);
 	}
 	if (r == 0 && are_there && pipeline->tail.batch.n > 0)
 		return diag_fail(diag, PIPELINE_E_BAD,
 				 "pipeline: mosaic, mixup and cutmix would change the first "
 				 "picture alone, and there "
-				 "are others beside it; leave them out");
+				 "are others, or what was measured of it, beside it; leave them "
+				 "out");
 	return r ? r : pipeline_companion_check_ends(pipeline, diag);
 }
 
@@ -321,10 +350,10 @@ int pipeline_companion_set_all(struct pipeline *pipeline, struct diag *diag)
 struct companion_sample {
 	const void *data;
 	size_t size;
-	uint32_t height, width; /* of the first picture */
+	const struct companion_first *first;
 	const struct pipeline_key *key;
-	const struct draw_choice *choices; /* of the first picture's ops */
 	void *out;
+	void *valid; /* of what was measured */
 };
 
 /* In words of its own, as the first picture's errors have no name. */
@@ -343,12 +372,13 @@ static int pipeline_companion_check_size(const struct companion *companion,
 					 const struct companion_sample *sample, uint32_t height,
 					 uint32_t width, struct pipeline_error *ret_error)
 {
+	const struct companion_first *first = sample->first;
 	const uint64_t times = companion->times;
 
-	if (times == 0 || (height == times * sample->height && width == times * sample->width))
+	if (times == 0 || (height == times * first->height && width == times * first->width))
 		return 0;
 	return decode_fail(ret_error, PIPELINE_FAIL_OP, 0, "%u x %u, not %u x (%u x %u)", width,
-			   height, companion->times, sample->width, sample->height);
+			   height, companion->times, first->width, first->height);
 }
 
 static int pipeline_companion_run_numbers(struct pipeline_run *run,
@@ -365,6 +395,29 @@ static int pipeline_companion_run_numbers(struct pipeline_run *run,
 		r = pipeline_companion_check_size(companion, sample, height, width, ret_error);
 	}
 	r = r ? r : bands_run(run->others, companion->numbers, sample->key, sample->out, ret_error);
+	bands_close(run->others);
+	return r;
+}
+
+static int pipeline_companion_run_measure(struct pipeline_run *run,
+					  const struct companion *companion,
+					  const struct companion_sample *sample,
+					  struct pipeline_error *ret_error)
+{
+	uint32_t height, width;
+	struct draw draw;
+	int r = measure_open(run->others, companion->measure, run->decode, sample->data,
+			     sample->size, ret_error);
+
+	draw_init(&draw, sample->key);
+	draw.choices = sample->first->choices;
+	if (r == 0) {
+		bands_size(run->others, &height, &width);
+		r = pipeline_companion_check_size(companion, sample, height, width, ret_error);
+	}
+	if (r == 0)
+		r = measure_run(run->others, companion->measure, &draw, sample->first->step,
+				sample->out, sample->valid, ret_error);
 	bands_close(run->others);
 	return r;
 }
@@ -398,7 +451,7 @@ static int pipeline_companion_run(struct pipeline_run *run, const struct compani
 {
 	struct engine_part part = {.program = companion->program,
 				   .scratch = run->companions,
-				   .choices = companion->times > 0 ? sample->choices : NULL,
+				   .choices = companion->times > 0 ? sample->first->choices : NULL,
 				   .out = sample->out};
 	uint32_t height, width;
 	int r = decode_open(run->decode, sample->data, sample->size, &height, &width, ret_error);
@@ -414,30 +467,33 @@ static int pipeline_companion_run(struct pipeline_run *run, const struct compani
 }
 
 int pipeline_companion_run_all(struct pipeline_run *run, const struct pipeline *pipeline,
-			       const struct packed *record, uint32_t height, uint32_t width,
-			       const struct pipeline_key *key, const struct draw_choice *choices,
-			       const struct pipeline_out *out, struct pipeline_error *ret_error)
+			       const struct packed *record, const struct companion_first *first,
+			       const struct pipeline_key *key, const struct pipeline_out *out,
+			       struct pipeline_error *ret_error)
 {
 	const struct packed_fields *packed = &pipeline->packed;
 	const unsigned before = record->n - packed->n;
 	int r = 0;
 
 	for (unsigned f = 0; r == 0 && f < packed->n; f++) {
+		const struct pipeline_field *field = &pipeline->fields[packed->first + f];
 		const struct companion *companion = pipeline->companion[packed->first + f];
 		const struct companion_sample sample = {record->value[before + f],
 							record->field[before + f].bytes,
-							height,
-							width,
+							first,
 							key,
-							choices,
-							out->field[packed->first + f]};
+							out->field[packed->first + f],
+							out->field[field->measured.valid]};
 
 		if (!companion)
 			continue;
-		r = companion->numbers
-			? pipeline_companion_run_numbers(run, companion, &pipeline->first.bands,
-							 &sample, ret_error)
-			: pipeline_companion_run(run, companion, &sample, ret_error);
+		if (companion->measure)
+			r = pipeline_companion_run_measure(run, companion, &sample, ret_error);
+		else if (companion->numbers)
+			r = pipeline_companion_run_numbers(run, companion, &pipeline->first.bands,
+							   &sample, ret_error);
+		else
+			r = pipeline_companion_run(run, companion, &sample, ret_error);
 		if (r != 0)
 			return pipeline_companion_fail(companion->name, ret_error);
 	}
@@ -455,7 +511,7 @@ int pipeline_companion_run_add(struct pipeline_run *run, const struct pipeline *
 
 		if (companion && companion->program && !run->companions)
 			r = engine_fused.scratch_new(companion->program, &run->companions);
-		else if (companion && companion->numbers && !run->others)
+		else if (companion && (companion->numbers || companion->measure) && !run->others)
 			r = bands_room_new(&run->others);
 	}
 	return r;

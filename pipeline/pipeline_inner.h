@@ -4,6 +4,7 @@
 /* What pipeline.c, pipeline_run.c and pipeline_cut.c know of pipelines and their runs, and nobody else. */
 
 #include "pipeline/bands/bands.h"
+#include "pipeline/bands/measure.h"
 #include "pipeline/cloud/cloud.h"
 #include "pipeline/engine/engine.h"
 #include "pipeline/engine/mask.h"
@@ -192,7 +193,7 @@ bool pipeline_duration_is_of_video(const struct pipeline *pipeline);
 int pipeline_run_clip(struct pipeline_run *run, uint32_t who, const struct pipeline_key *key,
 		      struct pipeline_error *ret_error);
 
-/* pipeline_companion.c: further pictures of a sample, fields of role PIPELINE_IMAGE. Of these compile: 0, PIPELINE_E_BAD with diag, -ENOMEM. */
+/* pipeline_companion.c: further pictures of a sample, and what was measured of the first one. Of these compile: 0, PIPELINE_E_BAD with diag, -ENOMEM. */
 /* Takes those out of the list. */
 int pipeline_companion_take_ends(struct op_list *ops, struct companion_ends *ret,
 				 struct diag *diag);
@@ -208,8 +209,14 @@ int pipeline_companion_fail(const char *name, struct pipeline_error *error);
 bool pipeline_companion_is_random(const struct companion *companion);
 /* Room for those of that pipeline: 0 or -ENOMEM. */
 int pipeline_companion_run_add(struct pipeline_run *run, const struct pipeline *pipeline);
-/* From the sample's record into their fields. The first picture has height x width pixels, and its ops chose so; nothing is open. 0, or PIPELINE_E_BAD with *ret_error. */
+/* What they follow: the first picture. */
+struct companion_first {
+	uint32_t height, width;
+	const struct draw_choice *choices; /* of its ops */
+	const double *step;                /* what these did to steps on it (follow.h) */
+};
+/* From the sample's record into their fields. Nothing is open. 0, or PIPELINE_E_BAD with *ret_error. */
 int pipeline_companion_run_all(struct pipeline_run *run, const struct pipeline *pipeline,
-			       const struct packed *record, uint32_t height, uint32_t width,
-			       const struct pipeline_key *key, const struct draw_choice *choices,
-			       const struct pipeline_out *out, struct pipeline_error *ret_error);
+			       const struct packed *record, const struct companion_first *first,
+			       const struct pipeline_key *key, const struct pipeline_out *out,
+			       struct pipeline_error *ret_error);

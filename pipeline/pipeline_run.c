@@ -370,8 +370,9 @@ static int pipeline_run_follow(struct pipeline_run *run, unsigned v,
 	const struct pipeline *pipeline = run->pipeline[v];
 	const struct packed_fields *packed = &pipeline->packed;
 	struct follow follow = {.choices = run->choices[v]};
+	struct companion_first first;
 	struct pipeline_error error;
-	uint32_t height, width;
+	uint32_t height = 0, width = 0;
 	struct draw draw;
 	bool is_there;
 	int r = 0;
@@ -390,7 +391,7 @@ static int pipeline_run_follow(struct pipeline_run *run, unsigned v,
 		 * left out, and their rows. */
 		follow.box = out->field[packed->boxes];
 		pipeline_run_points(pipeline, &input->record, out, &follow);
-		if (packed->boxes > 0 || packed->points > 0)
+		if (packed->boxes > 0 || packed->points > 0 || packed->measures > 0)
 			follow_ops(&pipeline->ops, &pipeline->shape, &draw, &follow);
 		draw.choices = run->choices[v];
 		if (packed->boxes > 0)
@@ -399,9 +400,10 @@ static int pipeline_run_follow(struct pipeline_run *run, unsigned v,
 				       ret_error);
 	}
 	decode_close(run->decode);
+	first = (struct companion_first){height, width, run->choices[v], follow.step};
 	if (r == 0 && is_there)
-		r = pipeline_companion_run_all(run, pipeline, &input->record, height, width, key,
-					       run->choices[v], out, ret_error);
+		r = pipeline_companion_run_all(run, pipeline, &input->record, &first, key, out,
+					       ret_error);
 	return r;
 }
 

@@ -48,8 +48,16 @@ enum pipeline_role {
 	PIPELINE_IMAGE /* another picture, which goes where the first one goes */,
 	PIPELINE_POINTS /* x, y and whether it is seen, of each; with boxes a row for each of these */
 	,
-	PIPELINE_FILE,    /* a file of a medium of its own, which a view is of */
-	PIPELINE_BOXES_3D /* of point clouds: in place of PIPELINE_BOXES */
+	PIPELINE_FILE,     /* a file of a medium of its own, which a view is of */
+	PIPELINE_BOXES_3D, /* of point clouds: in place of PIPELINE_BOXES */
+	PIPELINE_MEASURE   /* a file of what was measured of each pixel, which goes where the picture goes */
+};
+/* What that is, as specs have it. */
+enum pipeline_measure {
+	PIPELINE_DEPTH = 1,
+	PIPELINE_DISPARITY = 2,
+	PIPELINE_FLOW = 3,
+	PIPELINE_NORMALS = 4
 };
 enum pipeline_fail {
 	PIPELINE_FAIL_DECODE = 4,
@@ -57,6 +65,13 @@ enum pipeline_fail {
 	PIPELINE_FAIL_MEMORY = 8,
 	PIPELINE_FAIL_OP = 9,
 	PIPELINE_FAIL_FILTERED = 10 /* no fault: the pipeline's filter leaves the sample out */
+};
+
+struct pipeline_measured {           /* of a field of that role */
+	enum pipeline_measure what;
+	uint32_t divisor; /* of the file's numbers; 0: as its format has them */
+	uint32_t valid;   /* the field that says of each pixel whether it was measured */
+	bool by_nearest;  /* no number is made of two, whatever the ops' filters */
 };
 
 struct pipeline_field { /* of one sample */
@@ -72,6 +87,7 @@ struct pipeline_field { /* of one sample */
 	bool by_middle;   /* of a mask: nearest is Pillow's, else PyTorch's */
 	uint32_t times;   /* of another picture: each side, of the first one's */
 	bool no_colors;   /* and ops that move nothing are not done to it */
+	struct pipeline_measured measured;
 };
 
 /* An op on whole batches, which jobs do to their own. */

@@ -11,14 +11,6 @@
 #include "pipeline/ops/apply.h"
 #include "pipeline/ops/scale.h"
 
-struct bands_room {
-	struct steps_scratch *scratch;   /* owned */
-	struct picture_buffer memory;    /* of the planes */
-	struct decode_numbers numbers;   /* of the open file */
-	struct decode_numbers_head head; /* no rows: none is open */
-	struct bands_resize resize;
-};
-
 int bands_room_new(struct bands_room **ret)
 {
 	struct bands_room *room = calloc(1, sizeof(*room));
@@ -174,10 +166,8 @@ static int bands_op_scale(struct bands_room *room, const struct op *op,
 			   (uint64_t)op_number(op, OP_RANDOM_RESIZED_CROP_SIZE, 1), picture);
 }
 
-/* Op number i on one plane. */
-static int bands_one(struct bands_room *room, const struct bands_program *program, unsigned i,
-		     struct picture *picture, const struct draw *draw,
-		     struct pipeline_error *ret_error)
+int bands_one(struct bands_room *room, const struct bands_program *program, unsigned i,
+	      struct picture *picture, const struct draw *draw, struct pipeline_error *ret_error)
 {
 	const struct op *op = &program->ops.op[i];
 	struct op_drawn drawn;
@@ -227,28 +217,33 @@ static void bands_finish(const struct bands_program *program, unsigned c,
 	}
 }
 
+int bands_plane(struct bands_room *room, unsigned c, struct picture *ret,
+		struct pipeline_error *ret_error)
+{
+	const struct picture_box box = {c * room->head.height, 0, room->head.height,
+					room->head.width};
+	const struct picture plane = picture_part(&room->numbers.all, &box);
+	int r;
+
+	room->scratch->at = 0;
+	r = picture_copy(&plane, &room->scratch->buffer[0], ret);
+	return r == 0 ? 0
+		      : decode_fail(ret_error, (enum pipeline_fail)r, 0, "no room for a band");
+}
+
 int bands_run(struct bands_room *room, const struct bands_program *program,
 	      const struct pipeline_key *key, void *out, struct pipeline_error *ret_error)
 {
 	const struct shape *shape = &program->shape;
-	struct steps_scratch *scratch = room->scratch;
 	struct draw draw;
 	int r = 0;
 
 	draw_init(&draw, key);
 	draw.first = shape->draws;
 	for (unsigned c = 0; r == 0 && c < shape->channels; c++) {
-		const struct picture_box box = {c * room->head.height, 0, room->head.height,
-						room->head.width};
-		const struct picture plane = picture_part(&room->numbers.all, &box);
 		struct picture picture;
 
-		/* A copy: ops may change it in place, and other views want it, too. */
-		scratch->at = 0;
-		r = picture_copy(&plane, &scratch->buffer[0], &picture);
-		if (r != 0)
-			return decode_fail(ret_error, (enum pipeline_fail)r, 0,
-					   "no room for a band");
+		r = bands_plane(room, c, &picture, ret_error);
 		for (unsigned i = 1; r == 0 && i < shape->pixel_ops; i++)
 			r = bands_one(room, program, i, &picture, &draw, ret_error);
 		if (r == 0)

@@ -58,7 +58,7 @@ static const struct decode_format *const decode_formats[] = {
 #if HAS_JXL
     &decode_jxl,
 #endif
-    &decode_bmp,   &decode_pnm, &decode_npy, &decode_nifti, &decode_kept,
+    &decode_bmp,   &decode_pnm, &decode_npy, &decode_nifti, &decode_flo, &decode_pfm, &decode_kept,
 };
 
 enum decode_way { DECODE_QUICK, DECODE_BY_PLANES, DECODE_BY_ROWS, DECODE_BY_PART };

@@ -64,6 +64,7 @@ struct decode_format {
 extern const struct decode_format decode_avif;
 extern const struct decode_format decode_bmp;
 extern const struct decode_format decode_dicom;
+extern const struct decode_format decode_flo;
 extern const struct decode_format decode_gif;
 extern const struct decode_format decode_heif;
 extern const struct decode_format decode_jp2;
@@ -72,6 +73,7 @@ extern const struct decode_format decode_jxl;
 extern const struct decode_format decode_kept;
 extern const struct decode_format decode_nifti;
 extern const struct decode_format decode_npy;
+extern const struct decode_format decode_pfm;
 extern const struct decode_format decode_png;
 extern const struct decode_format decode_pnm;
 extern const struct decode_format decode_tiff;

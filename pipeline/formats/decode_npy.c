@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NumPy's .npy: an array [height, width], [channels, height, width] or [volumes, depth, height, width] of whole or floating-point numbers, little-endian, in C's order. It is no
- * picture of 8 bits, so the op decode refuses it by name; the op bands takes it.
+ * picture of 8 bits, so the op decode refuses it by name; the op bands takes it. Of three dimensions whose last one is 1 to 4, and the others are
+ * more, it is [height, width, channels].
  */
 
 #include "base/npy.h"
@@ -11,7 +12,10 @@ struct decode_npy {
 	const uint8_t *data; /* borrowed; the numbers */
 	struct decode_numbers_head head;
 	enum pipeline_dtype dtype;
+	bool is_interleaved; /* a pixel's numbers are one behind the other */
 };
+
+#define NPY_FEW 4
 
 static bool decode_npy_probe(const uint8_t *data, size_t size)
 {
@@ -31,6 +35,16 @@ static const enum pipeline_dtype npy_dtypes[] = {
     [NUMBER_BOOL] = PIPELINE_U8, [NUMBER_U64] = PIPELINE_U64, [NUMBER_F64] = PIPELINE_F64,
 };
 
+/* [height, width, channels] to [channels, height, width] */
+static void decode_npy_turn(uint64_t *shape)
+{
+	const uint64_t channels = shape[2];
+
+	shape[2] = shape[1];
+	shape[1] = shape[0];
+	shape[0] = channels;
+}
+
 static int decode_npy_numbers_open(void *state, const uint8_t *data, size_t size,
 				   struct decode_numbers_head *ret,
 				   struct pipeline_error *ret_error)
@@ -46,8 +60,12 @@ static int decode_npy_numbers_open(void *state, const uint8_t *data, size_t size
 	if (file.ndim < 2 || file.ndim > 4)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
 				   "NPY: not [H, W], [C, H, W] or [C, D, H, W]");
-	depth = file.ndim > 2 ? file.shape[file.ndim - 3] : 1;
-	channels = BASE_MIN(depth, UINT16_MAX);
+	npy->is_interleaved = file.ndim == 3 && file.shape[2] <= NPY_FEW &&
+			      file.shape[0] > NPY_FEW && file.shape[1] > NPY_FEW;
+	if (npy->is_interleaved)
+		decode_npy_turn(file.shape);
+	depth = file.ndim > 2 && !npy->is_interleaved ? file.shape[file.ndim - 3] : 1;
+	channels = BASE_MIN(npy->is_interleaved ? file.shape[0] : depth, UINT16_MAX);
 	channels *= file.ndim == 4 ? BASE_MIN(file.shape[0], UINT16_MAX) : 1;
 	if (channels < 1 || channels > DECODE_NUMBERS_MOST)
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0,
@@ -73,6 +91,11 @@ static int decode_npy_numbers(void *state, const struct decode_numbers *to,
 	const uint64_t row = (uint64_t)width * decode_numbers_bytes(npy->dtype);
 
 	(void)ret_error;
+	for (uint32_t y = 0; npy->is_interleaved && y < height; y++)
+		decode_numbers_put(to, npy->dtype, npy->data + y * row * npy->head.channels,
+				   npy->head.channels, 0, npy->head.channels, y, 0, width);
+	if (npy->is_interleaved)
+		return 0;
 	for (unsigned c = 0; c < npy->head.channels; c++) {
 		if (!decode_numbers_want(to, c, 1))
 			continue;

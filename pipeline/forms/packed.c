@@ -29,6 +29,8 @@
 #define PACKED_POINT (3 * sizeof(float))
 #define PACKED_MOST_TIMES 16
 #define PACKED_BOX_3D 7 /* numbers, at least */
+#define PACKED_OF_POINTS \
+	"boxes in space (kind 11) follow points; give kind 3 for boxes on the picture"
 #define PACKED_OF_PICTURES \
 	"what follows a picture is beside one alone; give \"kinds\" of 0, 1, 2 and 10"
 
@@ -215,6 +217,24 @@ static const char *packed_own(struct pipeline_field *field, bool is_other)
 	return NULL;
 }
 
+/* [3, what, filter] or [3, what, filter, divisor]: a file of what was measured of the picture's pixels; its size, the pipeline knows. */
+static const char *packed_measure(struct pipeline_field *field, bool is_other)
+{
+	(void)is_other;
+	if (field->dtype != PIPELINE_F32 || field->ndim < 2 || field->ndim > 3 ||
+	    field->shape[0] > PIPELINE_NORMALS || field->shape[1] > 2)
+		return "what was measured is [3, 1 (depth), 2 (disparity), 3 (flow) or 4 "
+		       "(normals), 1 (resized by the ops' filters) or 2 (by nearest)], and "
+		       "perhaps what the file's numbers are divided by";
+	*field = (struct pipeline_field){
+	    .dtype = PIPELINE_F32,
+	    .role = field->role,
+	    .measured = {.what = (enum pipeline_measure)field->shape[0],
+			 .by_nearest = field->shape[1] == 2,
+			 .divisor = field->ndim == 3 ? (uint32_t)field->shape[2] : 0}};
+	return NULL;
+}
+
 static const char *packed_shapes(const struct op_list *ops, const struct op_value *value,
 				 struct pipeline_field *fields, unsigned most, unsigned *ret_n)
 {
@@ -262,14 +282,17 @@ static const struct packed_kind {
     [9] = {PIPELINE_DENSE, PIPELINE_IMAGE, packed_image, true},
     [10] = {PIPELINE_DENSE, PIPELINE_FILE, packed_own, false},
     [11] = {PIPELINE_RAGGED, PIPELINE_BOXES_3D, packed_numbers, false},
+    [12] = {PIPELINE_DENSE, PIPELINE_MEASURE, packed_measure, false},
 };
 
-/* What may stand beside what is no picture; beside pictures all that their op takes. */
+/* What may stand beside what begins so. */
 static const struct packed_beside {
 	enum op_id first;
 	uint32_t kinds; /* a bit of each */
 	const char *others;
 } packed_beside[] = {
+    {OP_DECODE, ~(1u << 11), PACKED_OF_POINTS},
+    {OP_BANDS, ~(1u << 11), PACKED_OF_POINTS},
     {OP_AUDIO, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 10, PACKED_OF_PICTURES},
     {OP_VIDEO, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 10, PACKED_OF_PICTURES},
     {OP_VOLUME, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 6 | 1 << 8 | 1 << 10,
@@ -427,22 +450,27 @@ static const char *packed_names(const struct op_list *ops, const struct op_value
 	return NULL;
 }
 
-/* A field more behind them for each ragged one. */
+/* A field more behind them for each ragged one, and for each that was measured. */
 static const char *packed_lengths(struct pipeline_field *fields, unsigned first, unsigned n,
-				  unsigned *ret_n)
+				  struct packed_fields *ret, unsigned *ret_n)
 {
 	unsigned end = n;
 
+	ret->measures = 0;
 	for (unsigned f = first; f < n; f++) {
-		if (fields[f].kind == PIPELINE_DENSE)
+		const bool is_measure = fields[f].role == PIPELINE_MEASURE;
+
+		if (fields[f].kind == PIPELINE_DENSE && !is_measure)
 			continue;
 		if (end == PIPELINE_MAX_FIELDS)
-			return "there are more fields than 23, each ragged one counted twice";
-		fields[end] =
-		    (struct pipeline_field){.dtype = PIPELINE_I64, .bytes = sizeof(int64_t)};
-		snprintf(fields[end].name, sizeof(fields[end].name), "%.24s.length",
-			 fields[f].name);
-		fields[f].lengths = end++;
+			return "there are more fields than 23, each ragged one and each that was "
+			       "measured counted twice";
+		fields[end] = (struct pipeline_field){
+		    .dtype = is_measure ? PIPELINE_BOOL : PIPELINE_I64, .bytes = sizeof(int64_t)};
+		snprintf(fields[end].name, sizeof(fields[end].name), "%.24s.%s", fields[f].name,
+			 is_measure ? "valid" : "length");
+		ret->measures += is_measure;
+		*(is_measure ? &fields[f].measured.valid : &fields[f].lengths) = end++;
 	}
 	*ret_n = end;
 	return NULL;
@@ -471,7 +499,7 @@ const char *packed_announce(const struct op_list *ops, struct pipeline_field *fi
 	if (!wrong)
 		wrong = packed_names(ops, &op->value[intake->names], fields, first, first + n);
 	if (!wrong)
-		wrong = packed_lengths(fields, first, first + n, ret_n);
+		wrong = packed_lengths(fields, first, first + n, ret, ret_n);
 	ret->n = n;
 	return wrong;
 }

@@ -62,10 +62,11 @@ int packed_parse(const void *data, size_t size, struct packed *ret,
 
 /* What the op "record" announces, or decode of what is beside picture and label: fields of a record. */
 struct packed_fields {
-	unsigned first, n; /* of the pipeline's fields; lengths of ragged ones stand behind them */
+	unsigned first, n; /* of the pipeline's fields; lengths of ragged ones, and what is valid of measured ones, stand behind them */
 	unsigned boxes;    /* the field of the boxes, on a picture or in space; 0: there is none */
 	unsigned points;   /* the same of key points */
 	unsigned n_points; /* of these, in a row */
+	unsigned measures; /* how many fields are of what was measured */
 };
 /* The size of masks and other pictures is left to the pipeline. They become fields[first], ..., *ret_n in all with their lengths. What is wrong with it, how to mend it
  * too, else NULL. */
@@ -93,7 +94,8 @@ uint64_t packed_dtype_bytes(enum pipeline_dtype dtype); /* 0: there is no such t
 /* Is it a file that goes where the picture goes? */
 static inline bool packed_follows(const struct pipeline_field *field)
 {
-	return field->role == PIPELINE_MASK || field->role == PIPELINE_IMAGE;
+	return field->role == PIPELINE_MASK || field->role == PIPELINE_IMAGE ||
+	       field->role == PIPELINE_MEASURE;
 }
 
 /* Is it a file in the record, which the pipeline decodes? */

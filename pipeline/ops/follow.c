@@ -64,6 +64,8 @@ void follow_scale(struct follow *follow, double height, double width)
 			follow->box[i][k] = (float)(follow->box[i][k] * (k & 1 ? down : across));
 	follow->height = height;
 	follow->width = width;
+	for (unsigned k = 0; k < 4; k++)
+		follow->step[k] *= k < 2 ? across : down;
 	for (uint64_t i = 0; i < follow->n_rows * follow->n_points; i++) {
 		float *point = follow->point[i];
 
@@ -82,6 +84,8 @@ static void follow_exchange(struct follow *follow, unsigned axis, double size)
 	}
 	for (uint64_t i = 0; i < follow->n_rows * follow->n_points; i++)
 		follow->point[i][axis] = (float)(size - follow->point[i][axis]);
+	for (unsigned k = 0; k < 2; k++)
+		follow->step[2 * axis + k] = -follow->step[2 * axis + k];
 	follow->is_mirrored = !follow->is_mirrored;
 }
 
@@ -103,6 +107,16 @@ static void follow_turned(const double n[8], double x, double y, double at[2])
 
 	at[0] = (n[0] * x + n[1] * y + n[2]) / by;
 	at[1] = (n[3] * x + n[4] * y + n[5]) / by;
+}
+
+static void follow_turn_step(const double n[8], double step[4])
+{
+	const double was[4] = {step[0], step[1], step[2], step[3]};
+
+	for (unsigned k = 0; k < 2; k++) {
+		step[k] = n[0] * was[k] + n[1] * was[2 + k];
+		step[2 + k] = n[3] * was[k] + n[4] * was[2 + k];
+	}
 }
 
 /* The smallest box around where its corners are. */
@@ -140,6 +154,8 @@ void follow_turn(struct follow *follow, const double m[8], double height, double
 			follow_turn_one(follow->box[i], n, height, width);
 		else /* all of the picture comes from one place: nothing is seen of any */
 			memset(follow->box[i], 0, sizeof(follow->box[i]));
+	if (one != 0)
+		follow_turn_step(n, follow->step);
 	follow->height = height;
 	follow->width = width;
 	for (uint64_t i = 0; i < follow->n_rows * follow->n_points; i++) {
@@ -191,6 +207,8 @@ void follow_ops(const struct op_list *ops, const struct shape *shape, const stru
 		struct follow *follow)
 {
 	follow_window(follow, 0, 0, follow->height, follow->width);
+	follow->step[0] = follow->step[3] = 1;
+	follow->step[1] = follow->step[2] = 0;
 	for (unsigned i = 1; i < shape->pixel_ops && follow_is_picture(follow); i++) {
 		const struct op_impl *impl = op_impl(ops->op[i].id);
 		struct op_drawn drawn;

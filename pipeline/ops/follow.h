@@ -20,6 +20,9 @@ struct follow {               /* boxes and key points on a picture */
 	const int32_t
 	    *flip; /* of a row: which point each one is in a mirror; NULL: the same; borrowed */
 	bool is_mirrored;
+	/* What a step across and one down the first picture are now: x of both, then y of both. Not of perspective and elastic_transform,
+	 * of which that differs from place to place. */
+	double step[4];
 	struct draw_choice *choices; /* of each op; what was chosen comes there; borrowed */
 };
 

@@ -27,12 +27,12 @@ PARAM(DECODE, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\
 PARAM(DECODE, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
       "with source record: a list for each field of the sample beside picture and label, as record "
       "has them; or null")
-PARAM(DECODE, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 10))), "null",
+PARAM(DECODE, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 12))), "null",
       "of each of fields, as record has them; 3: boxes on the picture, which follow its ops; 4: "
       "ragged, with a row for each box; 5: a mask, a picture of labels, which follows, too; 6: the "
       "same, with Pillow's nearest; 7: key points, which follow, too, with a row for each box; 8: "
       "another picture, which follows; 9: the same, without ops on colours; 10: a file that a view "
-      "of its name decodes; or null")
+      "of its name decodes; 12: what was measured of the pixels, which follows; or null")
 PARAM(DECODE, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
       "of each of fields; or null")
 PARAM(
@@ -204,7 +204,7 @@ PARAM(BANDS, SOURCE, "source", OP_LATE(OP_TYPE_WORD(op_source_words)), "\"file\"
       "file; or record, random_record: the file of a wrapped data set's sample, as decode has it")
 PARAM(BANDS, FIELDS, "fields", OP_LATE(OP_OR_NULL(OP_TYPE_LISTS(1, INT32_MAX))), "null",
       "a list for each field of the sample beside image and label, as record has them; or null")
-PARAM(BANDS, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 10))), "null",
+PARAM(BANDS, KINDS, "kinds", OP_LATE(OP_OR_NULL(OP_TYPE_LIST(0, 12))), "null",
       "of each of fields, as decode has them; or null")
 PARAM(BANDS, NAMES, "names", OP_LATE(OP_OR_NULL(OP_TYPE_NAMES)), "null",
       "of each of fields; or null")

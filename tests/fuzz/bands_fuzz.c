@@ -3,10 +3,10 @@
 /*
  * Bytes that claim to be a file of numbers, in memory that ends where they do. The first byte of the input chooses the pipeline and the
  * sample's draws. What is clamped lies within, or is no number. Files of many numbers are left out: they are slow and nothing else.
- * Of the last pipeline the bytes are a volume and its labels, both.
- * A volume's file is its volume of labels, too, where the pipeline takes both of a record.
+ * A volume's file is its volume of labels, too, where the pipeline takes both of a record; and one of numbers what was measured of their pixels.
  */
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define FUZZ_VOLUME "[{\"op\":\"volume\",\"clamp\":[0,900]"
 #define FUZZ_LABELS ",\"source\":\"record\",\"fields\":[[1]],\"kinds\":[5]"
 
+#define FUZZ_MEASURED(field)                                                                      \
+	"[{\"op\":\"bands\",\"bands\":[0],\"clamp\":[0,900],\"source\":\"record\",\"fields\":[" field \
+	"],\"kinds\":[12]},"
+
 static const char *const fuzz_spec[] = {
     (FUZZ_ONE "{\"op\":\"random_resized_crop\",\"size\":8},{\"op\":\"hflip\"}]"),
     (FUZZ_THREE "{\"op\":\"random_crop\",\"size\":8,\"pad_if_needed\":true}]"),
@@ -33,8 +37,13 @@ static const char *const fuzz_spec[] = {
     (FUZZ_VOLUME "},{\"op\":\"random_crop_3d\",\"size\":[3,8,8]},{\"op\":\"random_rotate90\"},"
 		 "{\"op\":\"random_flip_3d\",\"axes\":[0,2]}]"),
     (FUZZ_VOLUME FUZZ_LABELS "},{\"op\":\"random_crop_by_label\",\"size\":[3,8,8]}]"),
+    (FUZZ_MEASURED("[3,3,1]") "{\"op\":\"rotate\",\"degrees\":180},"
+			      "{\"op\":\"random_resized_crop\",\"size\":8},{\"op\":\"hflip\"}]"),
+    (FUZZ_MEASURED("[3,2,1,3]") "{\"op\":\"resize\",\"size\":20},{\"op\":\"random_crop\",\"size\":8,"
+				"\"pad_if_needed\":true,\"padding\":2}]"),
 };
 #define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)
+#define FUZZ_RECORDS 4 /* from this one on */
 
 static struct pipeline_run *fuzz_run[FUZZ_SPECS];
 static struct decode *fuzz_decode;
@@ -99,9 +108,10 @@ static uint8_t *fuzz_record(const uint8_t *data, size_t size, size_t *ret_size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	float image[FUZZ_VALUES] = {0};
-	uint8_t labels[FUZZ_VALUES];
+	float beside[FUZZ_VALUES] = {0}; /* labels, or what was measured */
+	uint8_t valid[FUZZ_VALUES] = {0};
 	int64_t label;
-	const struct pipeline_out out = {.field = {image, &label, labels}};
+	const struct pipeline_out out = {.field = {image, &label, beside, valid}};
 	unsigned spec;
 	struct pipeline_key key = {1, 2, 3};
 	struct pipeline_error error;
@@ -118,11 +128,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	memcpy(copy, data + 1, size - 1);
 	bytes = size - 1;
-	whole = spec == FUZZ_SPECS - 1 ? fuzz_record(copy, bytes, &bytes) : copy;
+	whole = spec >= FUZZ_RECORDS ? fuzz_record(copy, bytes, &bytes) : copy;
 	if (fuzz_is_small(copy, size - 1) &&
 	    pipeline_run_sample(fuzz_run[spec], 1, whole, bytes, 7, &key, &out, &error) == 0)
 		for (unsigned i = 0; i < FUZZ_VALUES; i++)
-			if (image[i] < 0 || image[i] > 900)
+			if (image[i] < 0 || image[i] > 900 || valid[i] > 1 ||
+			    (spec > FUZZ_RECORDS && !isfinite(beside[i])))
 				abort();
 	if (whole != copy)
 		free(whole);

@@ -131,7 +131,7 @@ START_TEST(every_file_gives_the_numbers_that_were_written)
 				      "%s: number %u is %g", name, i, (double)rig.image[0][i]);
 		rig_fini(&rig);
 	}
-	ck_assert_uint_eq(n, 44);
+	ck_assert_uint_eq(n, 50);
 }
 END_TEST
 

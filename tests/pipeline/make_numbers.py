@@ -56,6 +56,21 @@ def nifti_more(add):
     add("u16-members.nii.gz", 4, "u2", members)
 
 
+def floats():
+    """(name, channels, what writes it) of files of flow and disparity, and an array whose last dimension is the channels."""
+    def flo(path, array):
+        path.write_bytes(b"PIEH" + np.array([WIDTH, HEIGHT], "<i4").tobytes() + array.transpose(1, 2, 0).tobytes())
+
+    def pfm(order):
+        def write(path, array):
+            head = b"P%s\n%d %d\n%s\n" % (b"F" if len(array) == 3 else b"f", WIDTH, HEIGHT, b"-1.0" if order == "<" else b"1.0")
+            path.write_bytes(head + array.transpose(1, 2, 0)[::-1].astype(order + "f4").tobytes())
+        return write
+
+    return [("f32.flo", 2, flo), ("f32.dpt", 1, flo), ("f32.pfm", 1, pfm("<")), ("f32-3.pfm", 3, pfm("<")), ("f32-3-big.pfm", 3, pfm(">")),
+            ("f32-3-last.npy", 3, lambda path, array: np.save(path, np.ascontiguousarray(array.transpose(1, 2, 0))))]
+
+
 def dicom(path, array, *, syntax="1.2.840.10008.1.2.1", coded=None, colours="MONOCHROME2", stored=None, more=()):
     """array: [frames, H, W], or [H, W, 3]. syntax: of native pixels; coded: what gdcm makes of them then."""
     import pydicom
@@ -205,6 +220,8 @@ def main(folder):
     add("u8.ppm", 3, "u1", lambda path, array: path.write_bytes(b"P6\n%d %d\n255\n" % (WIDTH, HEIGHT) + array.transpose(1, 2, 0).tobytes()))
     add("u16.npy", 1, "u2", lambda path, array: np.save(path, array[0]))
     add("f32-5.npy", 5, "f4", np.save)
+    for name, channels, write in floats():
+        add(name, channels, "f4", write)
     (folder / "numbers.tsv").write_text("".join(rows))
 
 
