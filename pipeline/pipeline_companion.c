@@ -111,8 +111,8 @@ static int pipeline_companion_check_ends(const struct pipeline *pipeline, struct
 			const struct companion *companion = pipeline->companion[f];
 			unsigned times = 0;
 
-			for (unsigned k = 0; companion && !companion->measure &&
-					     companion->times > 0 && k <= i;
+			for (unsigned k = 0;
+			     companion && !companion->measure && companion->times > 0 && k <= i;
 			     k++)
 				times += pipeline_companion_is_named(
 				    &pipeline->ops, &pipeline->ends.op[k], companion->name);
@@ -478,12 +478,9 @@ int pipeline_companion_run_all(struct pipeline_run *run, const struct pipeline *
 	for (unsigned f = 0; r == 0 && f < packed->n; f++) {
 		const struct pipeline_field *field = &pipeline->fields[packed->first + f];
 		const struct companion *companion = pipeline->companion[packed->first + f];
-		const struct companion_sample sample = {record->value[before + f],
-							record->field[before + f].bytes,
-							first,
-							key,
-							out->field[packed->first + f],
-							out->field[field->measured.valid]};
+		const struct companion_sample sample = {
+		    record->value[before + f],     record->field[before + f].bytes,  first, key,
+		    out->field[packed->first + f], out->field[field->measured.valid]};
 
 		if (!companion)
 			continue;

@@ -50,7 +50,7 @@ enum pipeline_role {
 	,
 	PIPELINE_FILE,     /* a file of a medium of its own, which a view is of */
 	PIPELINE_BOXES_3D, /* of point clouds: in place of PIPELINE_BOXES */
-	PIPELINE_MEASURE   /* a file of what was measured of each pixel, which goes where the picture goes */
+	PIPELINE_MEASURE /* a file of what was measured of each pixel, which goes where the picture goes */
 };
 /* What that is, as specs have it. */
 enum pipeline_measure {
@@ -67,7 +67,7 @@ enum pipeline_fail {
 	PIPELINE_FAIL_FILTERED = 10 /* no fault: the pipeline's filter leaves the sample out */
 };
 
-struct pipeline_measured {           /* of a field of that role */
+struct pipeline_measured { /* of a field of that role */
 	enum pipeline_measure what;
 	uint32_t divisor; /* of the file's numbers; 0: as its format has them */
 	uint32_t valid;   /* the field that says of each pixel whether it was measured */

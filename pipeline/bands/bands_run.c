@@ -227,8 +227,7 @@ int bands_plane(struct bands_room *room, unsigned c, struct picture *ret,
 
 	room->scratch->at = 0;
 	r = picture_copy(&plane, &room->scratch->buffer[0], ret);
-	return r == 0 ? 0
-		      : decode_fail(ret_error, (enum pipeline_fail)r, 0, "no room for a band");
+	return r == 0 ? 0 : decode_fail(ret_error, (enum pipeline_fail)r, 0, "no room for a band");
 }
 
 int bands_run(struct bands_room *room, const struct bands_program *program,

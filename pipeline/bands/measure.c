@@ -24,8 +24,8 @@
 #include "pipeline/ops/op_run.h"
 #include "pipeline/ops/scale.h"
 
-#define MEASURE_MOST 3             /* channels */
-#define MEASURE_UNKNOWN 1e9F       /* of flow, larger ones: Middlebury's */
+#define MEASURE_MOST 3       /* channels */
+#define MEASURE_UNKNOWN 1e9F /* of flow, larger ones: Middlebury's */
 #define MEASURE_KITTI_DISPARITY 256
 
 struct measure {
@@ -222,10 +222,10 @@ static int measure_read(struct bands_room *room, const struct measure *measure,
 	file.channels = room->head.channels;
 	file.divisor = (float)measure->is.divisor;
 	if (measure->is.divisor == 0)
-		file.divisor = measure->is.what == PIPELINE_DISPARITY && file.is_png &&
-				       file.channels == 1
-				   ? MEASURE_KITTI_DISPARITY
-				   : 1;
+		file.divisor =
+		    measure->is.what == PIPELINE_DISPARITY && file.is_png && file.channels == 1
+			? MEASURE_KITTI_DISPARITY
+			: 1;
 	if (!measure_fits(measure, &file))
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "%u channels are no %s",
 				   file.channels, measure_kind[measure->is.what].name);

@@ -42,7 +42,8 @@ static int decode_flo_numbers_open(void *state, const uint8_t *data, size_t size
 			      ret_error);
 	if (r != 0)
 		return r;
-	bytes = sizeof(float) * (uint64_t)width * (uint64_t)height; /* of one number for each pixel */
+	bytes =
+	    sizeof(float) * (uint64_t)width * (uint64_t)height; /* of one number for each pixel */
 	if (size - FLO_HEAD != bytes && size - FLO_HEAD < 2 * bytes)
 		return decode_fail_truncated(ret_error);
 	flo->data = data + FLO_HEAD;

@@ -103,8 +103,7 @@ static int decode_pfm_numbers_open(void *state, const uint8_t *data, size_t size
 	if (text.size < sizeof(float) * channels * width * height)
 		return decode_fail_truncated(ret_error);
 	pfm->data = text.data;
-	pfm->head =
-	    (struct decode_numbers_head){(uint32_t)height, (uint32_t)width, channels, 1};
+	pfm->head = (struct decode_numbers_head){(uint32_t)height, (uint32_t)width, channels, 1};
 	*ret = pfm->head;
 	return 0;
 }

@@ -62,7 +62,8 @@ int packed_parse(const void *data, size_t size, struct packed *ret,
 
 /* What the op "record" announces, or decode of what is beside picture and label: fields of a record. */
 struct packed_fields {
-	unsigned first, n; /* of the pipeline's fields; lengths of ragged ones, and what is valid of measured ones, stand behind them */
+	unsigned first,
+	    n; /* of the pipeline's fields; lengths of ragged ones, and what is valid of measured ones, stand behind them */
 	unsigned boxes;    /* the field of the boxes, on a picture or in space; 0: there is none */
 	unsigned points;   /* the same of key points */
 	unsigned n_points; /* of these, in a row */

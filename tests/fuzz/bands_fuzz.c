@@ -26,9 +26,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define FUZZ_VOLUME "[{\"op\":\"volume\",\"clamp\":[0,900]"
 #define FUZZ_LABELS ",\"source\":\"record\",\"fields\":[[1]],\"kinds\":[5]"
 
-#define FUZZ_MEASURED(field)                                                                      \
-	"[{\"op\":\"bands\",\"bands\":[0],\"clamp\":[0,900],\"source\":\"record\",\"fields\":[" field \
-	"],\"kinds\":[12]},"
+#define FUZZ_MEASURED(field)                                                                   \
+	"[{\"op\":\"bands\",\"bands\":[0],\"clamp\":[0,900],\"source\":\"record\",\"fields\":" \
+	"[" field "],\"kinds\":[12]},"
 
 static const char *const fuzz_spec[] = {
     (FUZZ_ONE "{\"op\":\"random_resized_crop\",\"size\":8},{\"op\":\"hflip\"}]"),
@@ -39,8 +39,9 @@ static const char *const fuzz_spec[] = {
     (FUZZ_VOLUME FUZZ_LABELS "},{\"op\":\"random_crop_by_label\",\"size\":[3,8,8]}]"),
     (FUZZ_MEASURED("[3,3,1]") "{\"op\":\"rotate\",\"degrees\":180},"
 			      "{\"op\":\"random_resized_crop\",\"size\":8},{\"op\":\"hflip\"}]"),
-    (FUZZ_MEASURED("[3,2,1,3]") "{\"op\":\"resize\",\"size\":20},{\"op\":\"random_crop\",\"size\":8,"
-				"\"pad_if_needed\":true,\"padding\":2}]"),
+    (FUZZ_MEASURED(
+	"[3,2,1,3]") "{\"op\":\"resize\",\"size\":20},{\"op\":\"random_crop\",\"size\":8,"
+		     "\"pad_if_needed\":true,\"padding\":2}]"),
 };
 #define FUZZ_SPECS BASE_ARRAY_LEN(fuzz_spec)
 #define FUZZ_RECORDS 4 /* from this one on */
