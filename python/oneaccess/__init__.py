@@ -46,6 +46,7 @@ from .nuscenes import from_nuscenes  # noqa: E402
 from .objectives import FillInMiddle, MaskedLM, SpanCorruption, words  # noqa: E402
 from .orders import fold  # noqa: E402
 from .outputs import beside, compute, store  # noqa: E402
+from .pixelwise import Depth, Disparity, Flow, Normals, from_flow  # noqa: E402
 from .points import Points  # noqa: E402
 from .ragged import Ragged  # noqa: E402
 from .rasters import from_rasters  # noqa: E402
@@ -72,14 +73,15 @@ from .wrapped import wrap  # noqa: E402
 from .writer import Writer, written  # noqa: E402
 from .xarrays import from_xarray  # noqa: E402
 
-__all__ = ["BadSample", "Batch", "Blocks", "Compose", "Error", "FillInMiddle", "Image", "Loader", "Mask", "MaskedLM",
-           "Pad", "Pipeline", "Points", "Ragged", "Segment", "SpanCorruption", "Writer", "__version__", "audio",
-           "beside", "buckets", "column_stats", "column_values", "compute", "configure", "durations", "errors",
-           "features", "fold", "from_albumentations", "from_array_record", "from_bagz", "from_beton", "from_coco",
-           "from_csv", "from_decathlon", "from_delta", "from_episodes", "from_fasta", "from_folders", "from_h5ad",
-           "from_hdf5", "from_hf", "from_iceberg", "from_jsonl", "from_kitti", "from_lance", "from_lerobot",
-           "from_lmdb", "from_mds", "from_nuscenes", "from_parquet", "from_rasters", "from_recordings", "from_rlds",
-           "from_semantickitti", "from_slides", "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio",
-           "from_torchvision", "from_voc", "from_xarray", "from_yolo", "from_zarr", "image_sizes", "imagenet_eval",
-           "imagenet_train", "mix", "orders", "patch_grid", "pipeline_for", "point_clouds", "store", "tokenize",
-           "tokens", "transforms", "varlen", "video", "views", "windows", "words", "wrap", "written"]
+__all__ = ["BadSample", "Batch", "Blocks", "Compose", "Depth", "Disparity", "Error", "FillInMiddle", "Flow", "Image",
+           "Loader", "Mask", "MaskedLM", "Normals", "Pad", "Pipeline", "Points", "Ragged", "Segment",
+           "SpanCorruption", "Writer", "__version__", "audio", "beside", "buckets", "column_stats", "column_values",
+           "compute", "configure", "durations", "errors", "features", "fold", "from_albumentations",
+           "from_array_record", "from_bagz", "from_beton", "from_coco", "from_csv", "from_decathlon", "from_delta",
+           "from_episodes", "from_fasta", "from_flow", "from_folders", "from_h5ad", "from_hdf5", "from_hf",
+           "from_iceberg", "from_jsonl", "from_kitti", "from_lance", "from_lerobot", "from_lmdb", "from_mds",
+           "from_nuscenes", "from_parquet", "from_rasters", "from_recordings", "from_rlds", "from_semantickitti",
+           "from_slides", "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio", "from_torchvision",
+           "from_voc", "from_xarray", "from_yolo", "from_zarr", "image_sizes", "imagenet_eval", "imagenet_train",
+           "mix", "orders", "patch_grid", "pipeline_for", "point_clouds", "store", "tokenize", "tokens",
+           "transforms", "varlen", "video", "views", "windows", "words", "wrap", "written"]

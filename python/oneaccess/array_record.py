@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
-from .masks import Image, Mask, following
+from .masks import Image, Mask, Measured, following
 from .picked import Picked
 from .tables import needs
 from .tfrecord import LOOKS, first_file, of_examples
@@ -28,7 +28,7 @@ def _records(path):
 
 
 def from_array_record(path: str | os.PathLike, features: Mapping[str, str | tuple[str, Sequence[int | None]]], *, ragged: dict[str, int] | None = None,
-                      boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+                      boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask | Measured] | None = None,
                       images: str | Sequence[str] | Mapping[str, Image] | None = None) -> Picked:
     """Features of tf.Example in ArrayRecord files, for Loader: as from_tfrecord(), with the same arguments.
 

@@ -7,7 +7,7 @@ import re
 import struct
 from collections.abc import Mapping, Sequence
 
-from .masks import Image, Mask, following
+from .masks import Image, Mask, Measured, following
 from .picked import Picked
 from .tables import needs
 from .tfrecord import LOOKS, MOST_RECORD, first_file, of_examples
@@ -47,7 +47,7 @@ def _records(path):
 
 
 def from_bagz(path: str | os.PathLike, features: Mapping[str, str | tuple[str, Sequence[int | None]]], *, ragged: dict[str, int] | None = None,
-              boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+              boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask | Measured] | None = None,
               images: str | Sequence[str] | Mapping[str, Image] | None = None) -> Picked:
     """Features of tf.Example in Bagz files, for Loader: as from_tfrecord(), with the same arguments.
 

@@ -5,7 +5,7 @@ import array
 
 from . import columns, flat, nested, ragged, rows
 from .errors import TransformError
-from .masks import is_image
+from .masks import is_image, is_measured
 from .transforms import FIRST_FIELD, sides_of
 
 
@@ -118,6 +118,8 @@ class Shape:
             if layout is not None and name in layout["names"]:
                 raise TransformError(f"view {name} has the name of a field of the data set's samples: name the field by images=, if it is an image, or give"
                                      " the view another name, as views(first, other=pipeline) does")
+        masks = {} if layout is None else layout.get("masks", {})
+        self._views[:0] = [f"{name}_valid" for name in (layout or {}).get("names", ()) if name in masks and is_measured(masks[name])]    # in front of them
 
     def is_own(self, field):
         """Labels and numbers are the job's own."""

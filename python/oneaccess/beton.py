@@ -7,7 +7,7 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from .errors import ArgumentError, DatasetError
-from .masks import Image, Mask, following
+from .masks import Image, Mask, Measured, following
 from .members import shards_of
 from .stores import PerProcess
 from .tables import stamp_of, unchanged
@@ -162,7 +162,7 @@ class BetonRows(PerProcess):
 
 
 def from_beton(paths: str | os.PathLike | Sequence, fields: Mapping[str, str] | None = None, *, ragged: dict[str, int] | None = None,
-               boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+               boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask | Measured] | None = None,
                images: str | Sequence[str] | Mapping[str, Image] | None = None, exact: bool = False,
                workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
                keep: float = 30.0) -> Wrapped:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from . import urls
 from .errors import ArgumentError, DatasetError, not_there
-from .masks import Image, Mask, following
+from .masks import Image, Mask, Measured, following
 from .members import Field, makers_of
 from .wrapped import Wrapped
 
@@ -155,7 +155,7 @@ class Folders(Wrapped):
 
 
 def from_folders(places: Mapping[str, str | os.PathLike], *, names: str | os.PathLike | Sequence[str] | None = None, label: int | None = None,
-                 masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+                 masks: str | Sequence[str] | Mapping[str, Mask | Measured] | None = None,
                  images: str | Sequence[str] | Mapping[str, Image] | None = None, ragged: dict[str, int] | None = None,
                  boxes: Sequence[str] | str | None = None, exact: bool = False, workers: int | None = None, name: str | None = None,
                  version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Folders:

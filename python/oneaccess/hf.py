@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from .columns import Pad, named
 from .errors import ArgumentError, DatasetError, TransformError, warn
-from .masks import Image, Mask, following
+from .masks import Image, Mask, Measured, following
 from .points import boxes_of, points_of
 from .record import MOST_FIELDS
 from .tables import needs
@@ -402,7 +402,7 @@ class _Given(NamedTuple):
 
 def from_hf(dataset, columns: Sequence[str] | None = None, *, pad: dict[str, Pad] | None = None,
             ragged: dict[str, int | tuple[int, int]] | None = None, boxes: Sequence[str] | str | None = None, box_format: str = "xyxy",
-            masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+            masks: str | Sequence[str] | Mapping[str, Mask | Measured] | None = None,
             images: str | Sequence[str] | Mapping[str, Image] | None = None, pixels: Mapping[str, tuple[int, int]] | None = None,
             exact: bool = False, where: Any = None, workers: int | None = None, name: str | None = None,
             version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:

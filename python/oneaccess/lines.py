@@ -14,7 +14,7 @@ from typing import Any
 
 from .columns import Pad
 from .errors import ArgumentError, DatasetError, TransformError
-from .masks import Image, Mask, following
+from .masks import Image, Mask, Measured, following
 from .members import Field
 from .segments import Place, Segment, place_of
 from .stores import PerProcess
@@ -303,7 +303,7 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
                transform: Callable[[dict], Any] | None = None, files: Sequence[str] | str | None = None, start: str | None = None,
                duration: str | None = None, end: str | None = None, random: bool | None = None, pad: dict[str, Pad] | None = None,
                ragged: dict[str, int | tuple[int, int]] | None = None, boxes: Sequence[str] | str | None = None,
-               masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+               masks: str | Sequence[str] | Mapping[str, Mask | Measured] | None = None,
                images: str | Sequence[str] | Mapping[str, Image] | None = None, exact: bool = False, where: Any = None, workers: int | None = None,
                name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
                keep: float = 30.0) -> Wrapped:
@@ -459,7 +459,7 @@ def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None 
              quotes: bool = True, types: Mapping[str, type] | None = None, transform: Callable[[dict], Any] | None = None,
              files: Sequence[str] | str | None = None, start: str | None = None, duration: str | None = None, end: str | None = None,
              random: bool | None = None, pad: dict[str, Pad] | None = None, ragged: dict[str, int | tuple[int, int]] | None = None,
-             boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+             boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask | Measured] | None = None,
              images: str | Sequence[str] | Mapping[str, Image] | None = None,
              exact: bool = False, where: Any = None, workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60,
              room: int | None = None, keep: float = 30.0) -> Wrapped:

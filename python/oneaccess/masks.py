@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows the picture of a sample: masks, which are pictures of labels, and further pictures."""
+"""What follows the picture of a sample: masks, which are pictures of labels, further pictures, and what was measured of its pixels."""
 
 import io
 import sys
@@ -13,7 +13,9 @@ _U8 = 1
 _KINDS = {"torchvision": 5, "pillow": 6}
 _IMAGE, _WITHOUT_COLORS, _OWN = 8, 9, 10
 SIDE = _OWN, [_U8], None, None     # as Image.code() has it: a file that a view of the field's name decodes
-_MOST_TIMES = 16
+_MEASURED, _F32 = 12, 3
+_MOST_TIMES, _MOST_DIVISOR = 16, 1 << 30
+_CHANNELS = (1, 2, 3)        # of what was measured
 
 
 class Mask:
@@ -78,6 +80,24 @@ class Image:
         return _IMAGE if self.colors else _WITHOUT_COLORS, [_U8, *([self.scale] if self.scale > 1 else [])], None, end
 
 
+class Measured:
+    """How a field of what was measured of the image's pixels follows it: Flow, Disparity, Depth and Normals."""
+
+    _what = 0
+
+    def __init__(self, nearest: bool, divisor: int | None = None):
+        if divisor is not None and (isinstance(divisor, bool) or not isinstance(divisor, int) or not 1 <= divisor <= _MOST_DIVISOR):
+            raise ArgumentError(f"divisor is {divisor!r}: a whole number from 1 to {_MOST_DIVISOR}, which the file's numbers are divided by")
+        self.nearest, self.divisor = bool(nearest), divisor
+
+    def __repr__(self):
+        return f"{type(self).__name__}(nearest={self.nearest}{'' if self.divisor is None else f', divisor={self.divisor}'})"
+
+    def code(self):
+        """As that of a mask."""
+        return _MEASURED, [_F32, self._what, 2 if self.nearest else 1, *([self.divisor] if self.divisor else [])], None, None
+
+
 def _numbers(value):
     return [float(each) for each in value] if hasattr(value, "__len__") else float(value)
 
@@ -92,7 +112,13 @@ def is_side(code) -> bool:
     return code[0] == _OWN
 
 
-def following(masks: str | Sequence[str] | Mapping[str, Mask] | None, images: str | Sequence[str] | Mapping[str, Image] | None) -> dict[str, Mask | Image]:
+def is_measured(code) -> bool:
+    """Is that what Measured.code() gives?"""
+    return code[0] == _MEASURED
+
+
+def following(masks: str | Sequence[str] | Mapping[str, Mask | Measured] | None,
+              images: str | Sequence[str] | Mapping[str, Image] | None) -> dict[str, Mask | Measured | Image]:
     """What follows, of masks= and images=."""
     made = {}
     for what, given, kind in (("masks", masks, Mask), ("images", images, Image)):
@@ -102,8 +128,9 @@ def following(masks: str | Sequence[str] | Mapping[str, Mask] | None, images: st
         for name, each in (given if isinstance(given, Mapping) else {name: kind() for name in given}).items():
             if name in made:
                 raise ArgumentError(f"masks= and images= both name {name!r}")
-            if not isinstance(each, (Mask, Image) if what == "masks" else kind):
-                raise ArgumentError(f"{what}[{name!r}] is {each!r}: give oneaccess.{kind.__name__}({'fill=..., dtype=...' if kind is Mask else 'scale=..., colors=...'})")
+            if not isinstance(each, (Mask, Image, Measured) if what == "masks" else kind):
+                raise ArgumentError(f"{what}[{name!r}] is {each!r}: give oneaccess.{kind.__name__}({'fill=..., dtype=...' if kind is Mask else 'scale=..., colors=...'})"
+                                    + (", Flow(), Disparity(), Depth() or Normals()" if kind is Mask else ""))
             made[name] = each
     return made
 
@@ -122,7 +149,7 @@ def _colors(colors, most):
     return made
 
 
-def codes(given: Mapping[str, Mask | Image]) -> dict[str, tuple]:
+def codes(given: Mapping[str, Mask | Measured | Image]) -> dict[str, tuple]:
     """What following() gave, as a pool and a pipeline are told of it."""
     masks = {name: mask for name, mask in given.items() if isinstance(mask, Mask)}
     for name, mask in masks.items():
@@ -137,6 +164,24 @@ def npy(array) -> bytes:
     file = io.BytesIO()
     np.save(file, np.ascontiguousarray(array))
     return file.getvalue()
+
+
+def numbers_of(value, what: str):
+    """The bytes of a file of what was measured: as they are, or of an array, a tensor or a picture of Pillow's with one number."""
+    import numpy as np
+    torch = sys.modules.get("torch")
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return _U8, np.frombuffer(bytes(value) or b"\0", np.uint8)
+    if torch is not None and isinstance(value, torch.Tensor):
+        value = value.detach().cpu().numpy()
+    elif hasattr(value, "getbands") and hasattr(value, "convert"):
+        value = np.asarray(value)
+    if not isinstance(value, np.ndarray) or value.ndim not in (2, 3) or value.size == 0 or value.dtype.kind not in "iuf":
+        raise TransformError(f"{what} is {f'{value.dtype} of shape {value.shape}' if isinstance(value, np.ndarray) else f'a {type(value).__name__}'}; what was measured of"
+                             " pixels is the bytes of a file, or an array or tensor of numbers, [H, W], [C, H, W] or [H, W, C]")
+    if value.ndim == 3 and value.shape[0] not in _CHANNELS and value.shape[2] in _CHANNELS:
+        value = value.transpose(2, 0, 1)
+    return _U8, np.frombuffer(npy(value.astype(np.float32)), np.uint8)
 
 
 def file_of(value, what: str, of_colors: bool):

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 
 from . import record, urls
 from .errors import ArgumentError, DatasetError, MissingError, not_there
-from .masks import Image, Mask, following
+from .masks import Image, Mask, Measured, following
 from .picked import Direct
 from .points import boxes_of, points_of
 from .tables import Kept, stamp_of, unchanged
@@ -344,7 +344,7 @@ def makers_of(boxes):
 
 
 def from_tar(paths: str | os.PathLike | Sequence, fields: dict[str, str], *, ragged: dict[str, int] | None = None,
-             boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+             boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask | Measured] | None = None,
              images: str | Sequence[str] | Mapping[str, Image] | None = None, exact: bool = False,
              workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
              keep: float = 30.0) -> Wrapped:
@@ -501,7 +501,7 @@ class MdsRows(_Shards):
 
 
 def from_mds(folder: str | os.PathLike, fields: dict[str, str], *, ragged: dict[str, int] | None = None,
-             boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+             boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask | Measured] | None = None,
              images: str | Sequence[str] | Mapping[str, Image] | None = None, exact: bool = False,
              workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60, room: int | None = None,
              keep: float = 30.0) -> Wrapped:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from . import flat
 from .errors import DatasetError, TransformError
-from .masks import SIDE, file_of, is_image, is_side, npy
+from .masks import SIDE, file_of, is_image, is_measured, is_side, npy, numbers_of
 from .segments import Segment
 
 MAGIC, WIDE_MAGIC = 0x3144524352214f41, 0x3244524352214f41
@@ -219,6 +219,8 @@ def _check_masks(masks, names, pictures):
     for name in masks:
         if name not in names[1:]:
             raise TransformError(f"masks= or images= names {name!r}; behind the picture the sample has: {', '.join(names[1:])}")
+        if is_measured(masks[name]) and f"{name}_valid" in names:
+            raise TransformError(f"the sample has a field {name}_valid, which a batch has of what was measured of pixels, {name!r}: give one of the two another name")
         if not pictures:
             raise TransformError("masks= and images= are about what follows a picture: give the Loader a pipeline, whose first field is the picture")
 
@@ -226,10 +228,10 @@ def _check_masks(masks, names, pictures):
 def _values(sample, pictures, ragged, exact, masks=()):
     """kind, names, form, [(code, array, kind of field)]"""
     kind, names, values, form = flat.parts(sample)
-    count = len(values) + sum(name in ragged for name in names)
+    count = len(values) + sum(name in ragged or name in masks and is_measured(masks[name]) for name in names)
     if not 1 <= count <= MOST_FIELDS - pictures:
         raise TransformError(f"the sample has {len(values)} fields, {', '.join(names)}; one to {MOST_FIELDS - pictures} have a"
-                             " place, each ragged one counted twice: name those that a batch is to have, by columns=[...] of wrap()")
+                             " place, each ragged one and each that was measured counted twice: name those that a batch is to have, by columns=[...] of wrap()")
     for name in ragged:
         if name not in names:
             raise TransformError(f"ragged= names {name!r}; the sample has: {', '.join(names)}")
@@ -241,6 +243,8 @@ def _values(sample, pictures, ragged, exact, masks=()):
             made.append((*_own(value, what), DENSE))
         elif pictures and i == 0 or name in masks and is_image(masks[name]):
             made.append((*_picture(value, what), DENSE))
+        elif name in masks and is_measured(masks[name]):
+            made.append((*numbers_of(value, what), DENSE))
         elif name in masks:
             made.append((*file_of(value, what, masks[name][2] is not None), DENSE))
         elif name in ragged:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from . import urls
 from .columns import Blocks, Pad, named
 from .errors import ArgumentError, DatasetError, TransformError, needs, not_there
-from .masks import Image, Mask
+from .masks import Image, Mask, Measured
 from .where import Where, mask_of, numbers_in, numbers_of, versioned
 from .wrapped import Wrapped, wrap
 
@@ -447,7 +447,7 @@ def values_of(column, kind):
 
 def from_parquet(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Mapping[str, Any] | None = None, *,
                  pad: dict[str, Pad] | None = None, ragged: dict[str, int] | None = None,
-                 boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+                 boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask | Measured] | None = None,
                  images: str | Sequence[str] | Mapping[str, Image] | None = None, exact: bool = False,
                  where: Any = None, rows: int = 1, cache: int | str = CACHE, workers: int | None = None, name: str | None = None,
                  version: str = "", timeout: int = 60, room: int | None = None, keep: float = 30.0) -> Wrapped:

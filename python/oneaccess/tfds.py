@@ -21,7 +21,7 @@ from .array_record import reader_of
 from .columns import Pad, named
 from .detection import size_of_picture
 from .errors import ArgumentError, DatasetError, TransformError, not_there, warn
-from .masks import Image, Mask, following
+from .masks import Image, Mask, Measured, following
 from .stores import PerProcess
 from .tables import Kept, stamp_of, unchanged
 from .tfrecord import LOOKS, MOST_RECORD, example_of
@@ -465,7 +465,7 @@ def _most(values):
 
 def from_tfds(path: str | os.PathLike, split: str, columns: Sequence[str] | None = None, *, pad: dict[str, Pad] | None = None,
               ragged: dict[str, int | tuple[int, int]] | None = None, boxes: Sequence[str] | str | None = None,
-              masks: str | Sequence[str] | Mapping[str, Mask] | None = None, images: str | Sequence[str] | Mapping[str, Image] | None = None,
+              masks: str | Sequence[str] | Mapping[str, Mask | Measured] | None = None, images: str | Sequence[str] | Mapping[str, Image] | None = None,
               exact: bool = False, workers: int | None = None, name: str | None = None, version: str = "", timeout: int = 60,
               room: int | None = None, keep: float = 30.0) -> Wrapped:
     """A data set that TensorFlow Datasets prepared on disk, for Loader; TensorFlow is not needed.

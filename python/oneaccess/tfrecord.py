@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from . import urls
 from .errors import ArgumentError, DatasetError, not_there
-from .masks import Image, Mask, following
+from .masks import Image, Mask, Measured, following
 from .picked import Picked
 from .points import boxes_of
 
@@ -194,7 +194,7 @@ def _sample(field, values, ragged, is_file):
 
 
 def from_tfrecord(path: str | os.PathLike, features: Mapping[str, str | tuple[str, Sequence[int | None]]], *, ragged: dict[str, int] | None = None,
-                  boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+                  boxes: Sequence[str] | str | None = None, masks: str | Sequence[str] | Mapping[str, Mask | Measured] | None = None,
                   images: str | Sequence[str] | Mapping[str, Image] | None = None) -> Picked:
     """Features of tf.Example in TFRecord files, for Loader.
 

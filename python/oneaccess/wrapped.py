@@ -27,7 +27,7 @@ from collections.abc import Collection, Mapping, Sequence
 from . import torchdata
 from .columns import Columns, Pad, by_name, named
 from .errors import ArgumentError, DatasetError, DeniedError, TransformError
-from .masks import SIDE, Image, Mask, codes, following, is_image
+from .masks import SIDE, Image, Mask, Measured, codes, following, is_image
 from .nested import Nested, lengths_of
 from .points import boxes_of, points_of
 from .transforms import FIRST, FIRST_FIELD, Op, Pipeline, imagenet_eval, imagenet_train, ops_of
@@ -49,7 +49,7 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
          timeout: int = 60, random: bool = True, room: int | None = None, keep: float = 30.0,
          columns: Sequence[str] | None = None, pad: dict[str, Pad] | None = None, ragged: dict[str, int | tuple[int, int]] | None = None,
          boxes: Sequence[str] | str | None = None, exact: bool = False,
-         masks: str | Sequence[str] | Mapping[str, Mask] | None = None,
+         masks: str | Sequence[str] | Mapping[str, Mask | Measured] | None = None,
          images: str | Sequence[str] | Mapping[str, Image] | None = None) -> "Wrapped":
     """A Python data set with ``__getitem__`` and ``__len__``, for Loader. It runs once for all jobs of the user.
 
@@ -92,7 +92,8 @@ def wrap(dataset, *, name: str | None = None, version: str = "", workers: int | 
     masks: with a pipeline: the names of fields that are masks, images of labels of the image's size: the bytes of a PNG or TIFF
         file (gray of 8 or 16 bits, or a palette's indices), an image of Pillow, or an array or tensor of integers. A mask
         follows the same ops with the same draws, resized by nearest, and is [H, W] of uint8 in a batch; {name:
-        Mask(fill=255, dtype="int64")} changes that. A mask of another size than its image makes a bad sample.
+        Mask(fill=255, dtype="int64")} changes that. A mask of another size than its image makes a bad sample. {name: Flow()}, Disparity(),
+        Depth() and Normals() name what was measured of the image's pixels; see there.
     images: with a pipeline: the names of fields that are further images of the sample, of the first one's size, given as that one is.
         They go through the pipeline as the first image does, with the same draws, as images do that are given to torchvision's v2
         together; {"target": Image(scale=4)} is of one four times as high and wide, whose crop is the first one's, times 4; see Image.
@@ -387,7 +388,7 @@ def _more(layout, first, taken, boxes=(), first_op="decode"):
         return {}
     names = layout["names"][first:]
     are_good = all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]{0,22}", name) and name not in taken for name in names)
-    colors, flips = next((mask[2] for mask in layout["masks"].values() if not is_image(mask)), None), getattr(points_of(boxes), "flip_indices", ())
+    colors, flips = next((mask[2] for mask in layout["masks"].values() if mask[2]), None), getattr(points_of(boxes), "flip_indices", ())
     return {"kinds": _kinds(layout, boxes, first_op)[first:], **({"names": names} if are_good else {}), **({"colors": colors} if colors else {}),
             **({"flip_indices": list(flips)} if flips else {})}
 

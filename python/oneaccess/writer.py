@@ -19,7 +19,7 @@ from typing import Any
 from . import picked, urls
 from .casting import cast
 from .errors import ArgumentError, DatasetError, StateError
-from .masks import Image, Mask, following
+from .masks import Image, Mask, Measured, following
 
 HEAD, INDEX, WRITING = "fields.json", "index.json", ".writing"
 _DONE = "-done"
@@ -294,7 +294,7 @@ class _Written(picked.Picked):
 
 
 def written(path: str | os.PathLike, fields: Sequence[str] | None = None, *, boxes: str | Sequence[str] | None = None,
-            masks: str | Sequence[str] | Mapping[str, Mask] | None = None, images: str | Sequence[str] | Mapping[str, Image] | None = None) -> picked.Picked:
+            masks: str | Sequence[str] | Mapping[str, Mask | Measured] | None = None, images: str | Sequence[str] | Mapping[str, Image] | None = None) -> picked.Picked:
     """The data set in a folder of a Writer, for Loader. oa.Loader("out", ...) is that of written("out").
 
     fields: which columns, in this order. Default: all. boxes, masks, images: as of wrap().
