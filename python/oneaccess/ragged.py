@@ -14,7 +14,7 @@ class Ragged:
     """A field of a batch whose samples differ in length along their first dimension.
 
     values: all samples, [samples, most, ...], with zeros behind each: a view of shared memory.
-    lengths: the length of each sample, int64; private.
+    lengths: the length of each sample, int64; private. counts: the same, always an array of NumPy.
     inner: of a list of lists, the lists' lengths, [samples, most]; values are then [samples, most, most in a list, ...].
 
     ``ragged[i]`` is the array of a sample, a view; its str where the field is text; or a list of arrays or texts for a list
@@ -24,11 +24,11 @@ class Ragged:
     def __init__(self, values: Any, lengths: Any, is_text: bool, inner: Any = None):
         import numpy as np
         self.values, self.is_text = values, is_text
-        self._counts = np.frombuffer(lengths, np.int64).copy() if isinstance(lengths, bytes) else _host(lengths)
+        self.counts = np.frombuffer(lengths, np.int64).copy() if isinstance(lengths, bytes) else _host(lengths)
         self.inner = None if inner is None else np.minimum(np.maximum(_host(inner), 0), values.shape[2])
 
     def __len__(self) -> int:
-        return len(self._counts)
+        return len(self.counts)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -45,18 +45,13 @@ class Ragged:
 
     @property
     def lengths(self) -> Any:
-        return self._like(self._counts)
+        return self._like(self.counts)
 
     def _like(self, numbers):
-        import numpy as np
-        numbers = np.asarray(numbers, np.int64)
-        torch = sys.modules.get("torch")
-        if torch is not None and isinstance(self.values, torch.Tensor):
-            return torch.from_numpy(numbers).to(self.values.device)
-        return numbers
+        return like(numbers, self.values)
 
     def __repr__(self):
-        return f"<Ragged of {len(self)}, {self.dtype}, lengths {self._counts.tolist()}>"
+        return f"<Ragged of {len(self)}, {self.dtype}, lengths {self.counts.tolist()}>"
 
     def __getitem__(self, at: int) -> Any:
         at = range(len(self))[at]
@@ -67,7 +62,7 @@ class Ragged:
 
     def _view(self, at):
         self._refuse_whole()
-        view = self.values[at, :int(self._counts[at])]
+        view = self.values[at, :int(self.counts[at])]
         if self.inner is None:
             return view
         return [view[row, :int(self.inner[at, row])] for row in range(len(view))]
@@ -89,7 +84,7 @@ class Ragged:
         self._refuse_whole()
         if self.inner is not None:
             return self._padded_lists(fill, to)
-        longest = int(self._counts.max()) if to is None and len(self) else to or 0
+        longest = int(self.counts.max()) if to is None and len(self) else to or 0
         view = self.values[:, :longest]
         if fill == 0 and longest <= self.values.shape[1]:
             return view
@@ -100,22 +95,22 @@ class Ragged:
         else:
             import numpy as np
             made = np.full(shape, fill, view.dtype)
-        for at, count in enumerate(self._counts.tolist()):
+        for at, count in enumerate(self.counts.tolist()):
             made[at, :count] = view[at, :count]
         return made
 
     def mask(self) -> Any:
         """bool [samples, most]: whether a value of values is there, as models take it of padded values."""
         import numpy as np
-        there = np.arange(self.values.shape[1]) < self._counts[:, None]
+        there = np.arange(self.values.shape[1]) < self.counts[:, None]
         torch = sys.modules.get("torch")
         return torch.from_numpy(there).to(self.values.device) if torch is not None and isinstance(self.values, torch.Tensor) else there
 
     def _padded_lists(self, fill, to):
         """[samples, lists, length, ...]; the longest of both."""
         import numpy as np
-        there = np.arange(self.values.shape[1]) < self._counts[:, None]
-        most, longest = int(self._counts.max(initial=0)), int(np.where(there, self.inner, 0).max(initial=0))
+        there = np.arange(self.values.shape[1]) < self.counts[:, None]
+        most, longest = int(self.counts.max(initial=0)), int(np.where(there, self.inner, 0).max(initial=0))
         if to is not None or fill != 0:
             raise ArgumentError("padded() of lists of lists has zeros behind them, up to the longest: give neither fill nor to")
         return self.values[:, :most, :longest]
@@ -128,13 +123,22 @@ class Ragged:
         """
         import numpy as np
         self._refuse_whole()
-        offsets = self._like(np.concatenate([[0], np.cumsum(self._counts)]))
-        views = self.list()
+        offsets = self._like(np.concatenate([[0], np.cumsum(self.counts)]))
         if self.inner is None:
-            return _concatenated(views, self.values[0, :0] if len(self) else self.values), offsets
-        rows = [row for of in views for row in of]
+            return self._row(), offsets
+        rows = [row for of in self.list() for row in of]
         lists = self._like(np.concatenate([[0], np.cumsum([len(row) for row in rows])]))
         return _concatenated(rows, self.values[0, 0, :0] if len(self) else self.values), lists, offsets
+
+    def _row(self):
+        """The values of all samples in a row."""
+        import numpy as np
+        most, torch = self.values.shape[1], sys.modules.get("torch")
+        numbers = places(np.arange(len(self)) * most, self.counts)
+        if torch is not None and isinstance(self.values, torch.Tensor):
+            return self.values.flatten(0, 1).index_select(0, like(numbers, self.values))
+        values = np.asarray(self.values)
+        return values.reshape(-1, *values.shape[2:]).take(numbers, 0)
 
     def nested(self) -> Any:
         """A nested tensor of PyTorch, a copy."""
@@ -154,6 +158,21 @@ class Ragged:
     def list(self) -> list:
         """A list with a view of each sample."""
         return [self._view(at) for at in range(len(self))]
+
+
+def like(numbers: Any, values: Any) -> Any:
+    """int64 of NumPy, or a tensor on the device of values, where these are one."""
+    import numpy as np
+    numbers = np.asarray(numbers, np.int64)
+    torch = sys.modules.get("torch")
+    return torch.from_numpy(numbers).to(values.device) if torch is not None and isinstance(values, torch.Tensor) else numbers
+
+
+def places(starts: Any, counts: Any) -> Any:
+    """The numbers of rows, int64: of each sample those from its start on, as many as it has."""
+    import numpy as np
+    ends = np.cumsum(counts)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + counts, counts)
 
 
 def _host(numbers):
