@@ -6,7 +6,7 @@
     for images, labels in loader:
         ...
 
-Loader opens a data set. wrap() and the from_...() functions make a data set for it of Python code, tables and other files.
+Loader opens a data set. wrap() and the from_...() functions make a data set for it of Python code, tables and other files. graphs() makes one graph of a batch.
 Writer writes a data set. tokenize() makes a file of tokens of texts, for tokens(), which MaskedLM and the like make other
 objectives of. transforms has the pipelines, features what columns of tables become. mix() combines data sets. store() and
 compute() keep what a model computed beside one, for beside(). buckets() makes batches of one aspect ratio each. orders has
@@ -21,6 +21,7 @@ from . import errors, features, orders, transforms  # noqa: E402
 from ._core import version as __version__  # noqa: E402
 from .albumentations import from_albumentations  # noqa: E402
 from .array_record import from_array_record  # noqa: E402
+from .ase import from_ase  # noqa: E402
 from .bad import BadSample  # noqa: E402
 from .bagz import from_bagz  # noqa: E402
 from .batches import Batch  # noqa: E402
@@ -32,6 +33,7 @@ from .detection import from_coco, from_voc, from_yolo  # noqa: E402
 from .episodes import from_episodes  # noqa: E402
 from .errors import Error  # noqa: E402
 from .folders import from_folders  # noqa: E402
+from .graphs import graphs  # noqa: E402
 from .grids import patch_grid  # noqa: E402
 from .hf import from_hf  # noqa: E402
 from .kitti import from_kitti  # noqa: E402
@@ -48,6 +50,7 @@ from .orders import fold  # noqa: E402
 from .outputs import beside, compute, store  # noqa: E402
 from .pixelwise import Depth, Disparity, Flow, Normals, from_flow  # noqa: E402
 from .points import Points  # noqa: E402
+from .pyg import from_pyg  # noqa: E402
 from .ragged import Ragged  # noqa: E402
 from .rasters import from_rasters  # noqa: E402
 from .ratios import buckets, image_sizes  # noqa: E402
@@ -77,11 +80,11 @@ __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Depth", "Disparity", "Err
            "Loader", "Mask", "MaskedLM", "Normals", "Pad", "Pipeline", "Points", "Ragged", "Segment",
            "SpanCorruption", "Writer", "__version__", "audio", "beside", "buckets", "column_stats", "column_values",
            "compute", "configure", "durations", "errors", "features", "fold", "from_albumentations",
-           "from_array_record", "from_bagz", "from_beton", "from_coco", "from_csv", "from_decathlon", "from_delta",
-           "from_episodes", "from_fasta", "from_flow", "from_folders", "from_h5ad", "from_hdf5", "from_hf",
-           "from_iceberg", "from_jsonl", "from_kitti", "from_lance", "from_lerobot", "from_lmdb", "from_mds",
-           "from_nuscenes", "from_parquet", "from_rasters", "from_recordings", "from_rlds", "from_semantickitti",
-           "from_slides", "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio", "from_torchvision",
-           "from_voc", "from_xarray", "from_yolo", "from_zarr", "image_sizes", "imagenet_eval", "imagenet_train",
-           "mix", "orders", "patch_grid", "pipeline_for", "point_clouds", "store", "tokenize", "tokens",
-           "transforms", "varlen", "video", "views", "windows", "words", "wrap", "written"]
+           "from_array_record", "from_ase", "from_bagz", "from_beton", "from_coco", "from_csv", "from_decathlon",
+           "from_delta", "from_episodes", "from_fasta", "from_flow", "from_folders", "from_h5ad", "from_hdf5",
+           "from_hf", "from_iceberg", "from_jsonl", "from_kitti", "from_lance", "from_lerobot", "from_lmdb",
+           "from_mds", "from_nuscenes", "from_parquet", "from_pyg", "from_rasters", "from_recordings", "from_rlds",
+           "from_semantickitti", "from_slides", "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio",
+           "from_torchvision", "from_voc", "from_xarray", "from_yolo", "from_zarr", "graphs", "image_sizes",
+           "imagenet_eval", "imagenet_train", "mix", "orders", "patch_grid", "pipeline_for", "point_clouds", "store",
+           "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows", "words", "wrap", "written"]

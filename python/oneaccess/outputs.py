@@ -77,6 +77,23 @@ def _fields(said):
     return {name: _field(name, each) for name, each in said.items()}
 
 
+def _fields_of(values):
+    """What store() would be told of the fields of a batch."""
+    if not isinstance(values, Mapping):
+        raise ArgumentError("compute() without fields= keeps what its function returns by name: a dict, or a batch of samples that are dicts")
+    made = {}
+    for name, value in values.items():
+        if isinstance(value, Ragged):
+            made[name] = "text" if value.is_text else ((-1, *value.shape[2:]), value.dtype)
+        elif isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+            made[name] = "text"
+        elif hasattr(value, "shape") and len(value.shape):
+            made[name] = tuple(value.shape[1:]), value.dtype
+        else:
+            raise ArgumentError(f"{name} is a {type(value).__name__}: say what it is, by fields= of compute()")
+    return made
+
+
 # ---- whose outputs they are ----
 
 
@@ -443,14 +460,16 @@ def _shown(fields):
 
 
 def compute(path: str | os.PathLike, data: Any, function: Callable[[Any], Mapping[str, Any]], pipeline: Any = None, *,
-            fields: Mapping[str, Any], batch_size: int = 1, rank: int | None = None, world_size: int | None = None,
+            fields: Mapping[str, Any] | None = None, batch_size: int = 1, rank: int | None = None, world_size: int | None = None,
             source: Mapping[str, object] | None = None, socket: str | None = None, **options: Any) -> Store:
     """store(), with a loop: computes a function of all samples of which nothing is written yet.
 
         oa.compute("logits", "/data/train", lambda batch: {"logits": teacher(batch[0].cuda())}, oa.imagenet_eval(224),
                    fields={"logits": ((1000,), "float16")}, batch_size=256)
 
-    function: of a batch of the Loader {field: values}, as of Store.write(). It is called without gradients where torch is imported.
+    function: of a batch of the Loader {field: values}, as of Store.write(). It is called without gradients where torch is imported. dict keeps the batch itself: a data set
+        that Python code reads, with ragged fields, too, is then read by accessd: oa.Loader(oa.beside(None, path, images=False)).
+    fields: as of store(). Default: as the function returns them of the first sample, for which it is called once more; ragged fields are what is a Ragged or text there.
     pipeline, batch_size, source, socket, options: as of Loader. bad="skip" leaves samples missing that cannot be read.
     rank, world_size: several processes share the work: each takes the samples whose number, modulo world_size, is its rank. Default: those of torch.distributed or of the
         launcher. They need not wait for each other, and may be others in the next run.
@@ -461,12 +480,16 @@ def compute(path: str | os.PathLike, data: Any, function: Callable[[Any], Mappin
         raise ArgumentError(f"compute() with {sorted(refused)[0]}=: it goes through all samples that are missing, once, in their order")
     found = ranks_of.find(rank, world_size, None, None)
     torch = sys.modules.get("torch")
+    quietly = torch.inference_mode() if torch is not None else contextlib.nullcontext()
+    if fields is None and not os.path.lexists(os.path.join(urls.local(path, "compute()"), HEAD)):
+        with Loader(data, pipeline, 1, ids=[0], shuffle=False, epochs=1, rank=0, world_size=1, source=source, socket=socket, **options) as loader:
+            with quietly:
+                fields = _fields_of(function(next(iter(loader))))
     with store(path, data, fields, source=source, socket=socket) as out:
         ids = out.missing()
         ids = ids[ids % found.world_size == found.rank]
         if len(ids):
-            with Loader(data, pipeline, batch_size, ids=ids, shuffle=False, epochs=1, rank=0, world_size=1, source=source, socket=socket, **options) as loader, \
-                    torch.inference_mode() if torch is not None else contextlib.nullcontext():
+            with Loader(data, pipeline, batch_size, ids=ids, shuffle=False, epochs=1, rank=0, world_size=1, source=source, socket=socket, **options) as loader, quietly:
                 for batch in loader:
                     out.write(batch.ids, **function(batch))
     return out

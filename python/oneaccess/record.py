@@ -31,6 +31,11 @@ _WIDER = {"bool": "uint8", "int8": "int64", "int16": "int64", "int32": "int64", 
           "uint32": "int64"}
 
 
+def wider(name: str) -> str:
+    """The dtype that a batch has of this one, unless exact=True."""
+    return _WIDER.get(name, name)
+
+
 class Misfit(Exception):
     """A sample that is not as the first one was."""
 
@@ -93,7 +98,7 @@ def _array(value, what, exact=False, may_be_empty=False):
         raise TransformError(f"{what} is a {type(value).__name__}; a field is a tensor, an array, a picture"
                              f" of Pillow, a number or a list of numbers: {_instead(value)}")
     array = np.asarray(value)
-    name = array.dtype.name if exact else _WIDER.get(array.dtype.name, array.dtype.name)
+    name = array.dtype.name if exact else wider(array.dtype.name)
     if code is None and name not in _CODES:
         raise TransformError(f"{what} has dtype {array.dtype}; batches have {', '.join(NAMES.values())}: convert it in the data"
                              " set")

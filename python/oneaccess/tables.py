@@ -90,7 +90,7 @@ def files_of(paths: str | os.PathLike | Sequence, suffixes: tuple[str, ...] = (S
         needs("pyarrow.fs", "a Parquet file in an object store")
         return urls.files(paths, suffixes, what)
     who = {"Parquet": "from_parquet", "JSON Lines": "from_jsonl", "text": "tokenize", "slide": "from_slides", "raster": "from_rasters", "episode": "from_episodes",
-           "track": "from_fasta"}.get(what, "from_csv")
+           "track": "from_fasta", "ASE": "from_ase"}.get(what, "from_csv")
     path = urls.local(paths, f"{who}()")
     if what == "Parquet":
         _refuse_tables(path)

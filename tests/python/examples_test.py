@@ -10,6 +10,7 @@ import pathlib
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tarfile
@@ -222,6 +223,18 @@ class ExamplesTest(DaemonCase):
         self.assertIn("396 windows to train on, 198 to validate on, 2 classes", said)
         self.losses(said, *[396] * 4)
         self.assertGreater(float(re.findall(r"([0-9.]+)% of those held out", said)[-1]), 90)
+    def test_graphs(self):
+        """Energies of atoms of three kinds."""
+        import numpy as np
+        draw, path = np.random.default_rng(1), self.work / "atoms.db"
+        with sqlite3.connect(path) as database:
+            database.execute("CREATE TABLE systems (id INTEGER PRIMARY KEY, numbers BLOB, positions BLOB, energy REAL)")
+            for _ in range(120):
+                kinds = draw.integers(0, 3, draw.integers(2, 8))
+                database.execute("INSERT INTO systems (numbers, positions, energy) VALUES (?, ?, ?)",
+                                 [np.array([1, 6, 8], "<i4")[kinds].tobytes(), draw.random((len(kinds), 3)).tobytes(), float(kinds.sum())])
+        database.close()
+        self.losses(self.run_learning("graphs.py", path, "--epochs", "4", "--batch-size", "16"), *[120] * 4)
 
     def test_hard_examples(self):
         said = self.run_example("hard_examples.py", *SMALL)
