@@ -36,8 +36,10 @@ from .folders import from_folders  # noqa: E402
 from .graphs import graphs  # noqa: E402
 from .grids import patch_grid  # noqa: E402
 from .hf import from_hf  # noqa: E402
+from .kaldi import from_kaldi  # noqa: E402
 from .kitti import from_kitti  # noqa: E402
 from .lakehouse import from_delta, from_iceberg, from_lance  # noqa: E402
+from .lhotse import from_lhotse  # noqa: E402
 from .lines import from_csv, from_jsonl  # noqa: E402
 from .loader import Loader  # noqa: E402
 from .masks import Image, Mask  # noqa: E402
@@ -82,9 +84,10 @@ __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Depth", "Disparity", "Err
            "compute", "configure", "durations", "errors", "features", "fold", "from_albumentations",
            "from_array_record", "from_ase", "from_bagz", "from_beton", "from_coco", "from_csv", "from_decathlon",
            "from_delta", "from_episodes", "from_fasta", "from_flow", "from_folders", "from_h5ad", "from_hdf5",
-           "from_hf", "from_iceberg", "from_jsonl", "from_kitti", "from_lance", "from_lerobot", "from_lmdb",
-           "from_mds", "from_nuscenes", "from_parquet", "from_pyg", "from_rasters", "from_recordings", "from_rlds",
-           "from_semantickitti", "from_slides", "from_tar", "from_tfds", "from_tfrecord", "from_torchaudio",
-           "from_torchvision", "from_voc", "from_xarray", "from_yolo", "from_zarr", "graphs", "image_sizes",
-           "imagenet_eval", "imagenet_train", "mix", "orders", "patch_grid", "pipeline_for", "point_clouds", "store",
-           "tokenize", "tokens", "transforms", "varlen", "video", "views", "windows", "words", "wrap", "written"]
+           "from_hf", "from_iceberg", "from_jsonl", "from_kaldi", "from_kitti", "from_lance", "from_lerobot",
+           "from_lhotse", "from_lmdb", "from_mds", "from_nuscenes", "from_parquet", "from_pyg", "from_rasters",
+           "from_recordings", "from_rlds", "from_semantickitti", "from_slides", "from_tar", "from_tfds",
+           "from_tfrecord", "from_torchaudio", "from_torchvision", "from_voc", "from_xarray", "from_yolo",
+           "from_zarr", "graphs", "image_sizes", "imagenet_eval", "imagenet_train", "mix", "orders", "patch_grid",
+           "pipeline_for", "point_clouds", "store", "tokenize", "tokens", "transforms", "varlen", "video", "views",
+           "windows", "words", "wrap", "written"]

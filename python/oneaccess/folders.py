@@ -67,7 +67,8 @@ class Files:
     def __init__(self, paths):
         found = [os.stat(path) for path in paths]
         self.paths, self.stamps = paths, array.array("q", (each.st_mtime_ns for each in found))
-        self.largest = max((each.st_size for each in found), default=0)
+        self.sizes = array.array("q", (each.st_size for each in found))
+        self.largest = max(self.sizes, default=0)
 
     @classmethod
     def there(cls, paths: list[str], otherwise: str = "") -> "Files":

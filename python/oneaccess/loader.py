@@ -55,7 +55,7 @@ class Loader:
             convert; Parquet files; "name:NAME" for a named data set. Or the URL of any of these in an object store: s3://,
             gs://, az://, abfs://, hf://, https:// (access-bucket(8)). Or the result of wrap(), tokens(), windows(), from_parquet(),
             from_delta(), from_iceberg(), from_lance(), from_jsonl(), from_csv(), from_hf(), from_hdf5(), from_zarr(), from_lmdb(), from_h5ad(), from_folders(),
-            from_decathlon(), from_coco(), from_voc(), from_yolo(), from_tfds(), from_tar(), from_mds(), from_tfrecord(), from_bagz() or from_array_record().
+            from_decathlon(), from_coco(), from_voc(), from_yolo(), from_lhotse(), from_kaldi(), from_tfds(), from_tar(), from_mds(), from_tfrecord(), from_bagz() or from_array_record().
         source: a dict of options of that kind of data set, such as {"label": "none"}, and with a URL of its store, such as
             {"endpoint": "http://minio:9000"}.
         pipeline: a Pipeline of oneaccess.transforms, a list of its transforms, JSON, or a name (oneaccess-pipeline(5)).

@@ -73,7 +73,7 @@ def _read_table(data):
 # ---- bytes of files ----
 
 
-def _suffixes(path):
+def suffixes_of(path):
     """The suffix, and that of the compression behind it, or ""."""
     stem, last = os.path.splitext(path.lower())
     return (os.path.splitext(stem)[1], last) if last in _PACKED else (last, "")
@@ -118,13 +118,17 @@ def _chunks(path, packed):
         raise DatasetError(f"{path} cannot be read: {why}") from None
 
 
-def _lines(path, packed):
-    rest, is_first = [], True
+def lines_of(path, packed, most=None):
+    """Of a file that is packed so, or "". most: bytes of one, perhaps."""
+    rest, size, is_first = [], 0, True
     for chunk in _chunks(path, packed):
         if is_first and chunk:
             chunk, is_first = chunk.removeprefix(_MARK), False
         begin, *lines = chunk.split(b"\n")
         rest.append(begin)
+        size = len(lines[-1]) if lines else size + len(begin)
+        if most is not None and size > most:
+            raise DatasetError(f"{path} has a line of more than {most:,} bytes")
         if lines:
             yield b"".join(rest)
             yield from lines[:-1]
@@ -171,13 +175,13 @@ def _tables(path, names):
 
 
 def _of_file(path, names, by_line):
-    suffix, packed = _suffixes(path)
+    suffix, packed = suffixes_of(path)
     if suffix in _TABLES and not packed:
         yield from _tables(path, names)
     elif suffix in _JSON:
-        yield from _cut(_lines(path, packed), len, "json", path, 1)
+        yield from _cut(lines_of(path, packed), len, "json", path, 1)
     elif by_line:
-        yield from _cut((line.removesuffix(b"\r") for line in _lines(path, packed)), len, "line", path, 1)
+        yield from _cut((line.removesuffix(b"\r") for line in lines_of(path, packed)), len, "line", path, 1)
     else:
         yield Piece("file", path, 1, [b"".join(_chunks(path, packed)).removeprefix(_MARK)])
 
@@ -194,11 +198,11 @@ def _files(source):
         why.args = (f"{why}. A str names files; texts come as an iterator, such as iter(texts)",)
         raise
     for path in files:
-        suffix, packed = _suffixes(path)
+        suffix, packed = suffixes_of(path)
         if suffix not in _JSON + _PLAIN + _TABLES or (packed and suffix in _TABLES):
             raise ArgumentError(f"{path}: texts are read from .jsonl, .ndjson, .json (an object a line), .txt and .parquet files, the first four"
                                 f" also with {', '.join(_PACKED)} behind. Of others give an iterator of texts or dicts")
-    for suffix, packed in {_suffixes(path) for path in files}:      # now, not after hours
+    for suffix, packed in {suffixes_of(path) for path in files}:      # now, not after hours
         if suffix in _TABLES:
             needs("pyarrow.parquet", "a Parquet file")
         if packed == ".zst":

@@ -23,6 +23,7 @@ import sys
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from . import torchdata
 from .columns import Columns, Pad, by_name, named
@@ -206,6 +207,7 @@ class Wrapped:
     """The result of wrap(), for Loader."""
 
     _is_counted = True      # at once
+    lengths: Any = None     # of its sounds, as durations() has them, where the data set itself says it
 
     def __init__(self, dataset, name, version, workers, timeout, random, room, keep, ragged=None, exact=False, boxes=None, masks=None):
         if isinstance(dataset, Wrapped):
