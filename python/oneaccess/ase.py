@@ -311,7 +311,7 @@ def from_ase(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Mappi
     if transform is not None and not callable(transform):
         raise ArgumentError(f"transform is a {type(transform).__name__}: give a function of a sample")
     columns = dict(columns) if isinstance(columns, Mapping) else None if columns is None else {each.removeprefix("data."): each for each in ([columns] if isinstance(columns, str) else columns)}
-    rows = Structures(files_of(paths, _SUFFIXES, "ASE"), columns, atoms, dtype)
+    rows = Structures(files_of(paths, _SUFFIXES, "ASE", "from_ase()"), columns, atoms, dtype)
     most = {field: rows.most for field, column in rows.fields.items() if column in _OF_ATOMS}
     return wrap(rows if transform is None else Transformed(rows, transform), name=name, version=version, workers=workers, timeout=timeout,
                 random=transform is not None if random is None else random, room=room, keep=keep, ragged={**most, **(ragged or {})})

@@ -27,7 +27,7 @@ def _files(tracks):
         found = {str(name): urls.local(path, "tracks=") for name, path in tracks.items()}
     else:
         found = {}
-        for path in files_of(tracks, _BIGWIG + _BED, "track"):
+        for path in files_of(tracks, _BIGWIG + _BED, "track", "from_fasta()"):
             name = os.path.basename(path).split(".")[0]
             if name in found:
                 raise ArgumentError(f"tracks= has {found[name]} and {path}, which have one name: {{name: file}}")

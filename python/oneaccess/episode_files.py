@@ -35,7 +35,7 @@ def paths_of(path: Any) -> list[str]:
     """The files that are meant: of a file, a Zarr, a folder or pattern of HDF5 files, or a list."""
     if isinstance(path, (str, os.PathLike)):
         found = urls.local(path, "from_episodes()")
-        return [found] if is_zarr(found) else files_of(path, _SUFFIXES, "episode")
+        return [found] if is_zarr(found) else files_of(path, _SUFFIXES, "episode", "from_episodes()")
     if isinstance(path, (bytes, bytearray)) or not hasattr(path, "__iter__"):
         raise ArgumentError(f"path is {path!r}: give a file, a folder, or a list of these")
     return [file for each in path for file in paths_of(each)]

@@ -57,9 +57,9 @@ def _rows_of(path, quoted):
     return begins[some], ends[some]
 
 
-def _files(paths, suffixes, what):
+def _files(paths, suffixes, what, who):
     """Those that are meant; compressed ones of a folder, too, which are refused then."""
-    return files_of(paths, suffixes + tuple(suffix + packed for suffix in suffixes for packed in _PACKED), what)
+    return files_of(paths, suffixes + tuple(suffix + packed for suffix in suffixes for packed in _PACKED), what, who)
 
 
 class _File:
@@ -340,7 +340,7 @@ def from_jsonl(paths: str | os.PathLike | Sequence, columns: Sequence[str] | Non
     The other arguments are those of wrap().
     """
     place = place_of(start, duration, end, _list(files), knows_nemo=True)
-    rows = JSONRows(_files(paths, _JSON, "JSON Lines"), transform, files, place)
+    rows = JSONRows(_files(paths, _JSON, "JSON Lines", "from_jsonl()"), transform, files, place)
     return _wrapped(rows, random, where, version, name=name, workers=workers, timeout=timeout, room=room, keep=keep, columns=columns, pad=pad,
                     ragged=ragged, boxes=boxes, masks=following(masks, images), exact=exact)
 
@@ -485,6 +485,6 @@ def from_csv(paths: str | os.PathLike | Sequence, columns: Sequence[str] | None 
     The other arguments are those of wrap().
     """
     place = place_of(start, duration, end, _list(files))
-    rows = CSVRows(_files(paths, _CSV, "CSV"), transform, separator, types, quotes, files, place)
+    rows = CSVRows(_files(paths, _CSV, "CSV", "from_csv()"), transform, separator, types, quotes, files, place)
     return _wrapped(rows, random, where, version, name=name, workers=workers, timeout=timeout, room=room, keep=keep, columns=columns, pad=pad,
                     ragged=ragged, boxes=boxes, masks=following(masks, images), exact=exact)

@@ -180,10 +180,10 @@ def _by_name(place, files):
 
 def _pairs(images, masks):
     """The files, and the mask of each: of the same name in a folder, of the same place in a list, or one for all."""
-    files = files_of(images, _SUFFIXES, "raster")
+    files = files_of(images, _SUFFIXES, "raster", "from_rasters()")
     if masks is None:
         return files, {}
-    found = files_of(masks, _SUFFIXES, "raster")
+    found = files_of(masks, _SUFFIXES, "raster", "from_rasters()")
     if len(found) == 1:
         return files, dict.fromkeys(files, found[0])
     if not all(isinstance(place, (str, os.PathLike)) for place in (images, masks)):

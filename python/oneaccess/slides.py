@@ -244,6 +244,6 @@ def from_slides(paths: str | os.PathLike | Sequence, size: int | None = None, *,
             raise ArgumentError(f"overlap is {overlap}, and windows have {size} pixels")
         return (size - overlap) / size
 
-    rows = rows_of(OpenSlideReader(size_of(cache, "cache")), files_of(paths, _SUFFIXES, "slide"), size, cut_of=cut_of, step=step, least=least, at=at, labels=labels,
+    rows = rows_of(OpenSlideReader(size_of(cache, "cache")), files_of(paths, _SUFFIXES, "slide", "from_slides()"), size, cut_of=cut_of, step=step, least=least, at=at, labels=labels,
                    jitter=bool(jitter), index=index)
     return Windows(rows, name=name, version=version, workers=workers, timeout=timeout, room=room, keep=keep)

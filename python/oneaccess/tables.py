@@ -80,18 +80,16 @@ class Kept:
 # ---- which files ----
 
 
-def files_of(paths: str | os.PathLike | Sequence, suffixes: tuple[str, ...] = (SUFFIX,), what: str = "Parquet") -> list[str]:
-    """The files that are meant: of a file, a folder, a pattern, or a list of these."""
+def files_of(paths: str | os.PathLike | Sequence, suffixes: tuple[str, ...] = (SUFFIX,), what: str = "Parquet", who: str = "from_parquet()") -> list[str]:
+    """The files that are meant: of a file, a folder, a pattern, or a list of these. what, who: in errors, the files and the call."""
     if isinstance(paths, (bytes, bytearray)):
         raise ArgumentError(f"a path is {paths!r}: give a str or a pathlib.Path")
     if not isinstance(paths, (str, os.PathLike)):
-        return [file for path in paths for file in files_of(path, suffixes, what)]
+        return [file for path in paths for file in files_of(path, suffixes, what, who)]
     if what == "Parquet" and urls.is_url(paths):
         needs("pyarrow.fs", "a Parquet file in an object store")
         return urls.files(paths, suffixes, what)
-    who = {"Parquet": "from_parquet", "JSON Lines": "from_jsonl", "text": "tokenize", "slide": "from_slides", "raster": "from_rasters", "episode": "from_episodes",
-           "track": "from_fasta", "ASE": "from_ase"}.get(what, "from_csv")
-    path = urls.local(paths, f"{who}()")
+    path = urls.local(paths, who)
     if what == "Parquet":
         _refuse_tables(path)
     if os.path.isdir(path):

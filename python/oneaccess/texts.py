@@ -193,7 +193,7 @@ def _is_path(value):
 def _files(source):
     suffixes = tuple(suffix + packed for suffix in (".jsonl", ".ndjson", *_PLAIN) for packed in ("", *_PACKED)) + _TABLES
     try:
-        files = files_of(source, suffixes, "text")
+        files = files_of(source, suffixes, "text", "tokenize()")
     except DatasetError as why:
         why.args = (f"{why}. A str names files; texts come as an iterator, such as iter(texts)",)
         raise
