@@ -43,7 +43,8 @@ def main():
     parser.add_argument("data", help="a folder of Zarr, or NetCDF files")
     parser.add_argument("variables", nargs="+")
     parser.add_argument("--static", nargs="*", default=[], help="variables without time")
-    parser.add_argument("--until", help="the last time to train on, as 2015; the rest is for validation")
+    parser.add_argument("--until", help="the last time to train on, as 2015")
+    parser.add_argument("--validate-from", help="the first time for validation, as 2016")
     parser.add_argument("--steps", type=int, default=2, help="that are forecast")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=16)
@@ -80,10 +81,10 @@ def main():
             loss_sum += loss.item() * len(batch["time"])
         print(f"epoch {epoch + 1}: {samples} samples, loss {loss_sum / samples:.4f}", flush=True)
 
-    if options.until is not None:
-        rest = oa.from_xarray(options.data, options.variables, window, static=options.static, time=slice(options.until, None), normalize=data.stats)
+    if options.validate_from is not None:
+        rest = oa.from_xarray(options.data, options.variables, window, static=options.static, time=slice(options.validate_from, None), normalize=data.stats)
         with torch.no_grad():
-            losses = [loss_of(batch).item() for batch in oa.Loader(rest, batch_size=options.batch_size, shuffle=False, epochs=1)]
+            losses = [loss_of(batch).item() for batch in oa.Loader(rest, batch_size=options.batch_size, epochs=1)]
         print(f"validation: {len(rest)} samples, loss {sum(losses) / len(losses):.4f}", flush=True)
 
 

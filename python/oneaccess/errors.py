@@ -201,7 +201,9 @@ _INSTEAD = {
     **dict.fromkeys((".txt", ".lst"), "a list of files is a .csv, .tsv or .jsonl with columns as path and label, which its first row names"),
     ".arrow": "Arrow's files come by oneaccess.from_hf(datasets.Dataset.from_file(path))",
     ".h5ad": "AnnData comes by oneaccess.from_h5ad(path, [columns of obs])",
-    **dict.fromkeys((".h5", ".hdf5"), "HDF5 comes by oneaccess.from_hdf5(path, {\"image\": \"images\"}), episodes of robots by oneaccess.from_episodes(path)"),
+    **dict.fromkeys((".h5", ".hdf5"), "HDF5 comes by oneaccess.from_hdf5(path, {\"image\": \"images\"}), fields along time by oneaccess.from_xarray(path, variables, delta_steps), episodes of robots by"
+                    " oneaccess.from_episodes(path)"),
+    **dict.fromkeys((".nc", ".nc4"), "NetCDF comes by oneaccess.from_xarray(path, variables, delta_steps)"),
     **dict.fromkeys((".svs", ".ndpi", ".mrxs", ".scn", ".bif", ".svslide"), "windows of slides come by oneaccess.from_slides(path, mpp=0.5)"),
     **dict.fromkeys((".pt", ".pth", ".pkl", ".pickle"), "give oneaccess.wrap() a data set that loads it"),
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".webp", ".avif", ".jp2", ".j2k", ".jpx", ".jxl", ".heic", ".heif", ".dcm", ".dicom", ".nii"), "one picture is no data set: give its folder, or a table (.csv, .jsonl) that names it"),
@@ -211,7 +213,8 @@ _STORES = {
     "_delta_log/*.json": "it is a table of Delta Lake: oneaccess.from_delta(path)",
     "metadata/*.metadata.json": "it is a table of Iceberg: oneaccess.from_iceberg(metadata.json)",
     "_versions/*.manifest": "it is a data set of Lance: oneaccess.from_lance(path)",
-    **dict.fromkeys(("zarr.json", ".zgroup", ".zarray"), "it is of Zarr: oneaccess.from_zarr(path, {\"image\": \"images\"}), cells of AnnData oneaccess.from_h5ad(path), a replay buffer oneaccess.from_episodes(path)"),
+    **dict.fromkeys(("zarr.json", ".zgroup", ".zarray"), "it is of Zarr: oneaccess.from_zarr(path, {\"image\": \"images\"}), fields along time oneaccess.from_xarray(path, variables, delta_steps), cells of AnnData"
+                     " oneaccess.from_h5ad(path), a replay buffer oneaccess.from_episodes(path)"),
     "data/main_data.hdf5": "it is a data set of Minari: oneaccess.from_episodes(path)",
     "features.json": "TensorFlow Datasets prepared it: oneaccess.from_tfds(path, split), of episodes of robots oneaccess.from_rlds(path, split)",
     "meta/info.json": "it may be a data set of robots: oneaccess.from_lerobot(path)",

@@ -7,6 +7,7 @@ kept, as of tables (doc/decisions/230-tables.md)."""
 
 import array
 import contextlib
+import hashlib
 import itertools
 import math
 import os
@@ -181,7 +182,8 @@ class GridRows:
         total, self.blocks = len(self.begins), None
         each = np.sort(self.block_of[self.own[:, None] + self.offsets], 1)
         a_window = 1 + (np.diff(each) != 0).sum(1)
-        self.kept = min(total, max(kept, int(a_window.max()))) + MOST_PROCESSES
+        kept = max(kept, int(a_window.max()))
+        self.kept = min(total, kept) + MOST_PROCESSES
         if total <= kept or int(a_window.sum()) * len(self.corners) <= total:
             return
         beside = -(-self.span // rows)
@@ -192,6 +194,13 @@ class GridRows:
         self.kept += run + beside
         if len(starts) > window:
             self.blocks = Blocks(array.array("q", starts.tolist()), window, self.largest * (run + beside))
+
+    def digest(self) -> str:
+        """What tells these windows from others of the same data."""
+        facts = hashlib.sha256(repr((self.variables, self.axes, self.parts, self.patch, self.is_drawn)).encode())
+        for each in (self.own, self.times, *(self.scale or ())):
+            facts.update(each.tobytes())
+        return facts.hexdigest()
 
     # ---- in the pool ----
 

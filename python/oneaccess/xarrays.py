@@ -30,6 +30,7 @@ class Grids(Wrapped):
         self.channels, self.static, self.coords, self.gaps = rows.channels, static, rows.coords, rows.gaps
         if normalize is not None and normalize is not False:
             rows.scale = scale_of(self.stats if normalize is True else normalize, rows.channels)
+        version = version if name is None else f"{version} windows {rows.digest()}"
         super().__init__(rows, name, version, workers or min(len(os.sched_getaffinity(0)), MOST_PROCESSES), timeout, rows.is_drawn, room, keep, exact=True)
 
     @property
@@ -101,8 +102,9 @@ def from_xarray(data: Any, variables: Sequence[str] | str, delta_steps: Mapping[
         applied, as xarray does it.
     preprocess: a function of each file's Dataset, as of open_mfdataset(): to rename, or choose by isel(). It is called in each process; arithmetic in
         it reads whole variables.
-    cache: bytes of steps that the pool's processes keep together, a number or "4G". If it does not hold all, and windows share steps, a random order
-        is shuffle="blocks": runs of neighbours come in random order, and the windows of as many as are kept are mixed; see from_parquet().
+    cache: bytes of steps that the pool's processes keep together, a number or "4G", and those of a window at least. If it does not hold all, and windows share
+        steps, a random order is shuffle="blocks": runs of neighbours come in random order, and the windows of as many as are kept are mixed; see
+        from_parquet().
     index: the folder that keeps statistics. Default: $XDG_CACHE_HOME/oneaccess/xarray, else ~/.cache/oneaccess/xarray.
 
     batch["time"] is that of the sample's own step: int64 seconds since 1970, in the files' calendar; a time that is a number is as it is. data.times has it for

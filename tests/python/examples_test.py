@@ -235,6 +235,19 @@ class ExamplesTest(DaemonCase):
                                  [np.array([1, 6, 8], "<i4")[kinds].tobytes(), draw.random((len(kinds), 3)).tobytes(), float(kinds.sum())])
         database.close()
         self.losses(self.run_learning("graphs.py", path, "--epochs", "4", "--batch-size", "16"), *[120] * 4)
+    @unittest.skipUnless(importlib.util.find_spec("xarray") and importlib.util.find_spec("netCDF4"), "no xarray and netCDF4")
+    def test_forecast(self):
+        """A wave that goes around the globe."""
+        import numpy as np
+        import xarray as xr
+        step, where = np.arange(120), ("latitude", "longitude")
+        wave = np.cos(np.arange(8)[:, None] - 4) * np.sin(np.arange(16) * np.pi / 4 - step[:, None, None] / 4)
+        fields = {"heat": (("time", *where), 280 + 10 * wave), "height": (("time", "level", *where), 5000 + 100 * np.stack([wave, -wave], 1)), "land": (where, wave[0] > 0.5)}
+        xr.Dataset(fields, {"time": np.datetime64("2015-12-11", "ns") + step * np.timedelta64(6, "h"), "level": [500, 850]}).to_netcdf(self.work / "weather.nc")
+        said = self.run_learning("forecast.py", self.work / "weather.nc", "heat", "height", "--static", "land", "--until", "2015", "--validate-from", "2016", "--epochs", "4")
+        self.assertIn("81 samples of 3 channels: heat, height_500, height_850", said)
+        self.losses(said, *[81] * 4)
+        self.assertIn("validation: 33 samples", said)
 
     def test_hard_examples(self):
         said = self.run_example("hard_examples.py", *SMALL)
