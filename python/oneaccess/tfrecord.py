@@ -208,10 +208,11 @@ def from_tfrecord(path: str | os.PathLike, features: Mapping[str, str | tuple[st
         shape), such as ("grid", (2, 3)), sets a shape.
     ragged: {field: most}: fields whose samples differ in length, texts and bytes, and the greatest length (of texts and
         bytes: in bytes). A batch has a Ragged.
-    boxes, masks, images: as in wrap(); boxes are left, top, right and bottom, in one feature of floats.
+    boxes, masks, images: as in wrap(); boxes are left, top, right and bottom, in one feature of floats; beside points they
+        have their shape, as {"points": "scan", "boxes": ("boxes", (None, 7))}.
 
     Integers are int64, others float32, as many as the first record has; one is a number. With a pipeline the first field is
-    the image file, and the others go to the batch as they are; a number after it that is called "label" is the class for
+    the file of an image, points or a sound, and the others go to the batch as they are; a number after it that is called "label" is the class for
     the pipeline's mixup and filters. Without a pipeline the fields may be anything, such as tokens alone.
 
     accessd reads the files and compares checksums; no Python runs for a sample. Orders, resuming, ranks and caches work as
@@ -238,10 +239,15 @@ def of_examples(path, features, first, records, ragged, boxes, masks, own_labels
         raise DatasetError(f"{file} has no records of tf.Example at its beginning: {type(why).__name__}: {why}") from None
     if not examples:
         raise DatasetError(f"{file} has no records")
-    sample = {field.name: _sample(field, of, ragged or {}, field.name in masks or field.name not in (ragged or {}) and _is_picture(of[0]))
+    sample = {field.name: _sample(field, of, ragged or {}, field.name in masks or field.name not in (ragged or {}) and _is_file(of, field is fields[0]))
               for field, of in zip(fields, values)}
     return Picked(path, {"members": "all"}, {field.name: field.member for field in fields}, sample, ragged=ragged, boxes=boxes, masks=masks,
                   own_labels=own_labels(file))
+
+
+def _is_file(values, is_first):
+    """Of a picture; or of what a pipeline decodes, a cloud of points or a sound, if the field is the first."""
+    return _is_picture(values[0]) or is_first and isinstance(values[0], bytes) and not _is_text(values)
 
 
 def _is_picture(value):

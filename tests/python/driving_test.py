@@ -20,6 +20,7 @@ except ImportError as missing:
 
 import driving_samples as samples
 import oneaccess as oa
+import shard_files
 from oneaccess import transforms as t
 from oneaccess.errors import ArgumentError, DatasetError, MissingError
 from support import PoolCase
@@ -173,6 +174,20 @@ class DrivingTest(PoolCase):
                                         (["mini"], {"fields": ["boxes", "intrinsics"]}, "with cameras= more"), (["mini"], {"fields": ["classes"]}, "must be among them")):
             with self.subTest(why), self.assertRaisesRegex((ArgumentError, MissingError), why):
                 self.nuscenes(*arguments, **options)
+
+    def test_records(self):
+        """Points and boxes of tf.Example, without a pool."""
+        root, boxes = self.work / "records", [np.array(each, np.float32).reshape(-1, 7) for each in BOXES]
+        root.mkdir()
+        shard_files.write_tfrecord(root / "scans-00000-of-00001.tfrecord", [shard_files.example(
+            {"scan": samples.scan(at).tobytes(), "boxes": boxes[at].ravel().tolist(), "kinds": CLASSES[at]}) for at in range(3)])
+        data = oa.from_tfrecord(root, {"points": "scan", "boxes": ("boxes", (None, 7)), "classes": "kinds"}, ragged={"boxes": 9, "classes": 9},
+                                boxes=["boxes", "classes"])
+        for batch in self.batches(data, oa.Compose([*SCANS, t.PointFlip("y", p=1)])):
+            for row, number in enumerate(batch.ids):
+                np.testing.assert_array_equal(batch["points"].list()[row], samples.scan(number) * np.float32([1, -1, 1, 1]))
+                np.testing.assert_allclose(batch["boxes"].list()[row][:, :6], boxes[number][:, :6] * np.float32([1, -1, 1, 1, 1, 1]))
+                self.assertEqual(batch["classes"].list()[row].tolist(), CLASSES[number])
 
     def test_labels_of_points(self):
         root, of_points = self.work / "semantic", {}
