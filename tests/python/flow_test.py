@@ -190,6 +190,36 @@ class FlowTest(PoolCase):
             np.testing.assert_allclose(batch["flow"][:, valid].T, np.broadcast_to(want, (valid.sum(), 2)), rtol=1e-6)
             self.assertFalse(batch["flow"][:, ~valid].any())
 
+    def test_pixels_are_where_flow_says(self):
+        """Flow that differs from place to place leads from each pixel of the batch's image to its own in the next one: these differ by what filters do to something
+        smooth, and by a tenth of the range where flow is left out."""
+        height, width, slope, shift = 90, 120, np.array([[.03, -.02], [.015, -.04]]), np.array([2.5, -1.5])
+
+        def seen(place):
+            x, y = place[..., 0] / 9, place[..., 1] / 7
+            return np.rint(np.stack([127 + 60 * np.sin(x + k) + 60 * np.cos(y - k) for k in range(3)], -1)).astype(np.uint8)
+
+        place = np.stack(np.meshgrid(np.arange(width), np.arange(height)), -1).astype(float)
+        frames = seen(place), seen((place - shift) @ np.linalg.inv(np.eye(2) + slope).T)
+        files = {name: ("ppm", b"P6\n%d %d\n255\n" % (width, height) + frame.tobytes()) for name, frame in zip(("image", "next"), frames)}
+        files["flow"] = "flo", flo((place @ slope.T + shift).transpose(2, 0, 1).astype(np.float32))
+        turned = {"interpolation": "bilinear"}
+        for ops in ([t.RandomHorizontalFlip(1), t.RandomVerticalFlip(1), t.CenterCrop((80, 100))], [t.RandomResizedCrop((70, 110), scale=(.5, .9)), t.RandomHorizontalFlip(1)],
+                    [t.RandomAffine(20, translate=(.1, .1), scale=(.8, 1.3), shear=(-15, 15, -10, 10), **turned), t.CenterCrop((70, 80))],
+                    [t.RandomRotation((90, 90), expand=True), t.Resize((90, 100))], [t.Pad(9), t.ScaleJitter((110, 110), (.8, 1.5)), t.RandomCrop(80, pad_if_needed=True)]):
+            batch = self.batch(ops, files, {"flow": oa.Flow()}, images="next")
+            image, later, valid = batch["image"] * 255, batch["next"] * 255, batch["flow_valid"]
+            y, x = np.mgrid[:valid.shape[0], :valid.shape[1]]
+            x, y = x + batch["flow"][0], y + batch["flow"][1]
+            left, top = (np.floor(at).astype(int).clip(0, end - 2) for at, end in ((x, valid.shape[1]), (y, valid.shape[0])))
+            corners = [later[:, top + down, left + across] for down in (0, 1) for across in (0, 1)]
+            across, down = x - left, y - top
+            moved = sum(corner * weight for corner, weight in zip(corners, ((1 - across) * (1 - down), across * (1 - down), (1 - across) * down, across * down)))
+            known = valid & (np.minimum.reduce(corners).min(0) > 0) & (across >= 0) & (across <= 1) & (down >= 0) & (down <= 1)
+            self.assertGreater(known.sum(), 2000)
+            self.assertLess(np.abs(moved - image)[:, known].mean(), 2)
+            self.assertGreater(np.abs(later - image)[:, known].mean(), 15)
+
     def test_the_draws_are_the_images(self):
         """Each pixel has its place in both images and as what was measured: all three come from the same place."""
         y, x = np.mgrid[:HEIGHT, :WIDTH]
