@@ -92,11 +92,8 @@ def _text(value):
 def _task(told):
     """LIBERO's problem_info of a file, RoboCasa's ep_meta of an episode: JSON, each with a text under a name of its own."""
     for name, key in (("ep_meta", "lang"), ("problem_info", "language_instruction")):
-        try:
-            found = json.loads(_text(told[name]))[key]
-        except (KeyError, ValueError, TypeError, RecursionError):
-            continue
-        return ("".join(found) if isinstance(found, list) and all(isinstance(each, str) for each in found) else str(found)).strip('"')
+        with contextlib.suppress(KeyError, ValueError, TypeError, RecursionError):
+            return "".join(json.loads(_text(told[name]))[key]).strip('"')       # which LIBERO has as a list
     return None
 
 

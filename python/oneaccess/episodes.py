@@ -38,7 +38,7 @@ class EpisodeRows(StepRows):
             raise DatasetError(f"{', '.join(paths)}: there is no step of an episode")
         if any(episode.text is not None for episode in self.episodes):
             self.columns[_TASK] = Column("task", "object")
-        self._meant = self._chosen(numbers)
+        self._meant = self._of_these(numbers)
         self.episodes = [self.episodes[number] for number in self._meant]
         if not self.episodes:
             raise DatasetError(f"{', '.join(paths)}: no episode is meant")
@@ -49,7 +49,7 @@ class EpisodeRows(StepRows):
         self._look(paths, cache)
         self._kept = None
 
-    def _chosen(self, numbers):
+    def _of_these(self, numbers):
         if numbers is None:
             return self._meant
         wanted = {int(number) for number in numbers}
@@ -60,24 +60,22 @@ class EpisodeRows(StepRows):
 
     def _look(self, paths, cache):
         """At what is read when it is asked for, and in which blocks, if its chunks have several steps and not all are kept."""
-        import numpy as np
-        chunked = [column for column in self.columns.values() if column.kind != "task" and not column.is_kept and column.chunk > 1]
+        chunked = [column for column in self.columns.values() if column.chunk > 1 and not column.is_kept]
         largest = max((column.chunk * column.bytes for column in chunked), default=1)
         steps = max((column.chunk for column in chunked), default=1)
         together = sum(-(-steps // column.chunk) for column in chunked)         # chunks that a block costs
         self.blocks, pieces = None, max(2 * len(chunked), cache // largest)
         self.files = Files(paths, ["meta/episode_ends", *(f"{self.episodes[0].group}/{name}" for name in self.columns)], pieces, cache)
-        if not chunked:
-            return
-        counts = np.diff(self.starts)       # a block begins with the arrays of an episode, or of all, and where a chunk of these does
-        at = np.repeat(np.arange(len(counts)), counts)
-        rows = np.arange(len(self)) - self.starts[at] + np.array([episode.begin for episode in self.episodes])[at]
-        groups = {key: number for number, key in enumerate(dict.fromkeys((episode.file, episode.group) for episode in self.episodes))}
-        of = np.array([groups[episode.file, episode.group] for episode in self.episodes])[at]
-        is_first = np.concatenate([[True], (np.diff(of) != 0) | (np.diff(rows // steps) != 0)])[:len(self)]
-        starts, window = np.flatnonzero(is_first), max(1, pieces // together - 1)
+        starts, window, before = [], max(1, pieces // max(1, together) - 1), None
+        for at, episode in enumerate(self.episodes if chunked else ()):
+            end = episode.begin + int(self.starts[at + 1] - self.starts[at])
+            for row in (episode.begin, *range((episode.begin // steps + 1) * steps, end, steps)):
+                block = episode.file, episode.group, row // steps
+                if row < end and block != before:
+                    starts.append(int(self.starts[at]) + row - episode.begin)
+                    before = block
         if len(starts) > window:
-            self.blocks = Blocks(starts.tolist(), window, together * largest)
+            self.blocks = Blocks(starts, window, together * largest)
 
     def _why_no_window(self, name):
         return {"text": "a text", "task": "of the episode"}.get(self.columns[name].kind)
@@ -178,13 +176,12 @@ def from_episodes(path: str | os.PathLike | Sequence, columns: Sequence[str] | N
     episodes: the numbers of those that are meant, of all episodes of all files in their order (by name, and by N). data.episodes has all, or these.
     drop_n_last_frames: steps at the end of each episode that are no samples, but in windows, as of LeRobot.
     images: with a pipeline: cameras beside the first, of its size, that go through it with the same draws, as in wrap().
-    pixels, image_transforms, dtype: of cameras, as of from_rlds(). Cameras are arrays of uint8, [T, H, W, C] with 1, 3 or 4 channels; and of floats with
-        whole numbers from 0 to 255, [T, H, W, 3], which become uint8.
+    pixels, image_transforms, dtype: of cameras, as of from_rlds(). Cameras are arrays of uint8, [T, H, W, C] with 1, 3 or 4 channels; of floats with
+        whole numbers from 0 to 255, [T, H, W, 3], which become uint8; and of the bytes of JPEG or PNG files.
     cache: bytes of decoded chunks that each process of the pool keeps, of arrays with over 1,024 values in a step, and of cameras. If chunks have
         several steps and it does not hold all of them, a random order is shuffle="blocks"; see from_parquet().
 
-    The first of columns, a camera, follows the Loader's pipeline, if it has no window and none of pixels=, image_transforms= and dtype= is given. Others
-    come as they are.
+    The first of columns, a camera, follows the Loader's pipeline, if it has no window. Others come as they are.
 
     data.stats["actions"]: {"mean", "std", "min", "max", "q01", "q99": array, "count": steps} over all steps of the episodes that are meant, each computed
     at the first look at it. data.episodes: [{"episode_index", "length", "file", "group", "language_instruction"}]. data.cameras.
