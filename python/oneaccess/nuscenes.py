@@ -3,12 +3,13 @@
 in nuscenes_tables.py; files are read by the pool (wrapped.py)."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from . import urls
 from .errors import ArgumentError, DatasetError, needs
 from .folders import Files
 from .nuscenes_tables import matrices, tables_of
+from .semantickitti import table_of
 from .wrapped import Wrapped
 
 _KINDS = {
@@ -18,6 +19,8 @@ _KINDS = {
     "movable_object.trafficcone": "traffic_cone", "vehicle.trailer": "trailer", "vehicle.truck": "truck",
 }
 CLASSES = ("car", "truck", "bus", "trailer", "construction_vehicle", "pedestrian", "motorcycle", "bicycle", "traffic_cone", "barrier")
+# LidarsegClassMapper of the devkit: 1 barrier to 16 vegetation; all others are 0.
+_LEARNED = {2: 7, 3: 7, 4: 7, 6: 7, 9: 1, 12: 8, 14: 2, 15: 3, 16: 3, 17: 4, 18: 5, 21: 6, 22: 9, 23: 10, 24: 11, 25: 12, 26: 13, 27: 14, 28: 15, 30: 16}
 _OBJECTS = ("boxes", "classes", "num_lidar_pts", "attributes")
 _FIELDS = (*_OBJECTS, "token", "timestamp", "lidar_to_ego", "ego_to_global")
 _CAMERA_FIELDS = ("intrinsics", "lidar_to_camera")
@@ -68,7 +71,7 @@ def _kind_numbers(categories, classes):
 class NuScenesRows:
     """A key frame's scan, boxes, and pictures."""
 
-    def __init__(self, root, split, version, classes, fields, min_points, sweeps, cameras, index):
+    def __init__(self, root, split, version, classes, fields, min_points, sweeps, labels, cameras, index):
         import numpy as np
         version, split = _versions(split, version)
         known = tables_of(os.path.join(root, version), index)
@@ -80,6 +83,10 @@ class NuScenesRows:
         self.root, self.fields, self.cameras, self.attributes = root, fields, cameras, texts["attributes"]
         self.tokens, self.times = [texts["sample_tokens"][at] for at in chosen], None
         self._set_files(known, texts["sensors"], chosen, sweeps)
+        self.table = table_of(labels, _LEARNED, 256)
+        self.labels = None if labels is None else Files.there(
+            [os.path.join(root, "lidarseg", version, f"{token.decode()}_lidarseg.bin") for token in known["sample_scans"][chosen].tolist()],
+            ": give labels=None without nuScenes-lidarseg")
         self._set_objects(known, chosen, np.array(_kind_numbers(texts["categories"], classes), np.int64), min_points)
 
     def _set_files(self, known, sensors, chosen, sweeps):
@@ -121,7 +128,7 @@ class NuScenesRows:
     @property
     def room(self):
         parts = 1 + len(self.cameras) + (self.before.most + 1 if self.before else 0)
-        return self.files.largest * parts + _SLACK + self.most * _OBJECT_BYTES
+        return self.files.largest * parts * (2 if self.labels else 1) + _SLACK + self.most * _OBJECT_BYTES
 
     def __len__(self):
         return len(self.tokens)
@@ -130,10 +137,21 @@ class NuScenesRows:
         index = range(len(self))[index]
         first = index * (1 + len(self.cameras))
         data = self.files.read(first)
-        if self.before:
-            data = self.before.joined(index, self.root, _points(data, self.files.paths[first])).tobytes()
+        if self.before or self.labels:
+            points = _points(data, self.files.paths[first])
+            count = len(points)
+            points = points if self.before is None else self.before.joined(index, self.root, points)
+            data = (points if self.labels is None else self._labeled(index, points, count)).tobytes()
         pictures = {camera: self.files.read(first + 1 + at) for at, camera in enumerate(self.cameras)}
         return {"points": data, **pictures, **{name: self._field(name, index) for name in self.fields}}
+
+    def _labeled(self, index, points, count):
+        """With a column of labels, 0 of points of the scans before the key frame, which has so many."""
+        import numpy as np
+        labels = np.frombuffer(self.labels.read(index), np.uint8)
+        if len(labels) != count:
+            raise DatasetError(f"{self.labels.paths[index]} has {len(labels)} labels, and the scan {count} points")
+        return np.column_stack([points, np.pad(self.table[labels], (0, len(points) - count))])
 
     def _field(self, name, index):
         import numpy as np
@@ -189,7 +207,8 @@ class NuScenes(Wrapped):
 
 
 def from_nuscenes(root: str | os.PathLike, split: str | Sequence[str] = "train", *, version: str | None = None, classes: Sequence[str] = CLASSES,
-                  fields: Sequence[str] | None = None, min_points: int = 1, sweeps: int | None = None, cameras: str | Sequence[str] = (),
+                  fields: Sequence[str] | None = None, min_points: int = 1, sweeps: int | None = None,
+                  labels: str | Mapping[int, int] | None = None, cameras: str | Sequence[str] = (),
                   index: str | os.PathLike | None = None, workers: int | None = None, name: str | None = None, timeout: int = 60,
                   room: int | None = None, keep: float = 30.0) -> NuScenes:
     """Key frames of nuScenes, for Loader with a pipeline of points: the lidar's scan and the boxes in its coordinates.
@@ -209,6 +228,8 @@ def from_nuscenes(root: str | os.PathLike, split: str | Sequence[str] = "train",
     sweeps: None: a point is x, y, z, intensity and the number of its ring, as in the file. 1 to 100: the key frame and the scans before it, at most so
         many in all, in the key frame's coordinates; a point is x, y, z, intensity and how many seconds it was before the key frame. Points of
         scans before it nearer than 1 m along both x and y are left out, as in OpenPCDet. At the begin of a scene there are fewer.
+    labels: nuScenes-lidarseg: the label of each point is its sixth column (columns=6), of points of earlier scans 0. "classes": 0 to 16, as the
+        devkit's LidarsegClassMapper; "raw": those of the files; {label of the files: number}, of all others 0. Default: there are none.
     cameras: channels whose pictures are fields, such as "CAM_FRONT": oa.views(scans, CAM_FRONT=oa.Compose([t.Resize((448, 800)), t.ToTensor()])).
     fields: what a batch has beside "points" and cameras, in this order. Default: all.
         boxes            ragged float32 [n, 9] in the lidar's coordinates: x, y and z of the middle, length, width, height, yaw, and vx and vy in m/s,
@@ -238,5 +259,5 @@ def from_nuscenes(root: str | os.PathLike, split: str | Sequence[str] = "train",
         raise ArgumentError(f"fields={fields!r}: \"boxes\" must be among them, which the others have a row for")
     if sweeps is not None and (not isinstance(sweeps, int) or not 1 <= sweeps <= _MOST_SWEEPS):
         raise ArgumentError(f"sweeps is {sweeps!r}: a whole number from 1 to {_MOST_SWEEPS}, or None")
-    rows = NuScenesRows(root, split, version, classes, fields, min_points, sweeps, cameras, None if index is None else urls.local(index, "index="))
+    rows = NuScenesRows(root, split, version, classes, fields, min_points, sweeps, labels, cameras, None if index is None else urls.local(index, "index="))
     return NuScenes(rows, classes, name=name, version=version or "", workers=workers, timeout=timeout, room=room, keep=keep)

@@ -123,17 +123,17 @@ def _texts(values):
 
 def _files(tables, scene_of_sample, sample_numbers):
     """The sensors, and of the lidar all files, of cameras those of key frames: [sensor, scene, time, sample, is it a key frame, name, pose's
-    token, calibration], by sensor, scene and time."""
+    token, calibration, its own token], by sensor, scene and time."""
     channels = dict(tables.rows("sensor", "token", "channel"))
     sensors = [LIDAR, *sorted(name for name in channels.values() if name.startswith("CAM"))]
     calibrations = {token: (number, channels[sensor]) for number, (token, sensor) in enumerate(tables.rows("calibrated_sensor", "token", "sensor_token"))}
     numbers, found = {name: number for number, name in enumerate(sensors)}, []
-    for sample, is_key, time, name, pose, token in tables.rows("sample_data", "sample_token", "is_key_frame", "timestamp", "filename", "ego_pose_token",
-                                                               "calibrated_sensor_token"):
+    for own, sample, is_key, time, name, pose, token in tables.rows("sample_data", "token", "sample_token", "is_key_frame", "timestamp", "filename",
+                                                                    "ego_pose_token", "calibrated_sensor_token"):
         calibration, channel = calibrations[token]
         if channel == LIDAR or is_key and channel in numbers:
             number = sample_numbers[sample]
-            found.append((numbers[channel], scene_of_sample[number], time, number, is_key, name, pose, calibration))
+            found.append((numbers[channel], scene_of_sample[number], time, number, is_key, name, pose, calibration, own))
     return sensors, sorted(found)
 
 
@@ -197,7 +197,7 @@ def _look(folder):
     to_global = matrices(found["file_poses"][key]) @ matrices(found["calibrations"][found["file_calibrations"][key]])
     times = np.array([time for _, time, _ in samples], np.int64)
     return {**found, "scenes": _texts(name for _, name in scenes), "sensors": _texts(sensors), "sample_files": of_sample,
-            "sample_tokens": _texts(token for _, _, token in samples), "sample_scenes": np.array([scene for scene, _, _ in samples], np.int64),
+            "sample_tokens": _texts(token for _, _, token in samples), "sample_scans": _texts(files[number][8] for number in key), "sample_scenes": np.array([scene for scene, _, _ in samples], np.int64),
             "file_names": _texts(file[5] for file in files), "file_times": np.array([file[2] for file in files], np.int64),
             "file_scenes": np.array([file[1] for file in files], np.int64),
             "intrinsics": np.array([each or np.zeros((3, 3)) for _, _, each in calibrations], np.float64).reshape(-1, 3, 3),
@@ -207,7 +207,7 @@ def _look(folder):
 
 
 _ARRAYS = ("attributes", "box_attributes", "box_begins", "box_categories", "box_points", "boxes", "calibrations", "categories", "file_calibrations",
-           "file_names", "file_poses", "file_scenes", "file_times", "intrinsics", "sample_files", "sample_scenes", "sample_tokens", "scenes", "sensors")
+           "file_names", "file_poses", "file_scenes", "file_times", "intrinsics", "sample_files", "sample_scans", "sample_scenes", "sample_tokens", "scenes", "sensors")
 
 
 # ---- keeping ----

@@ -4,6 +4,7 @@ the pool (wrapped.py)."""
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from . import urls
 from .errors import ArgumentError, DatasetError, needs
@@ -19,16 +20,16 @@ _LEARNED = {10: 1, 11: 2, 13: 5, 15: 3, 16: 5, 18: 4, 20: 5, 30: 6, 31: 7, 32: 8
 _SLACK = 8192
 
 
-def _table(labels):
-    """float32 [65536]: of each label of a file what a batch has. None: there are no labels."""
+def table_of(labels: str | Mapping[int, int] | None, learned: Mapping[int, int], count: int = 1 << 16) -> Any:
+    """float32 [count]: of each label of a file what a batch has. None: there are no labels. learned: what "classes" are."""
     import numpy as np
     if labels is None:
         return None
     if labels == "raw":
-        return np.arange(1 << 16, dtype=np.float32)
-    found = np.zeros(1 << 16, np.float32)
+        return np.arange(count, dtype=np.float32)
+    found = np.zeros(count, np.float32)
     try:
-        for raw, number in (_LEARNED if labels == "classes" else labels).items():
+        for raw, number in (learned if labels == "classes" else labels).items():
             found[raw] = number
     except (AttributeError, IndexError, TypeError, ValueError):
         raise ArgumentError(f"labels is {labels!r}: \"classes\", \"raw\", {{label of the files: number}}, or None") from None
@@ -50,7 +51,7 @@ class SemanticKittiRows:
             scans += [os.path.join(folder, file) for file in sorted(os.listdir(folder)) if file.endswith(".bin")]
         if not scans:
             raise DatasetError(f"{root} has no scan of {split!r}")
-        self.table, self.scans = _table(labels), Files.there(scans)
+        self.table, self.scans = table_of(labels, _LEARNED), Files.there(scans)
         self.labels = None if labels is None else Files.there(
             [os.path.join(os.path.dirname(os.path.dirname(path)), "labels", os.path.basename(path)[:-4] + ".label") for path in scans],
             ": give labels=None for scans without labels, such as those of \"test\"")

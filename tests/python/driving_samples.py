@@ -98,6 +98,11 @@ def sweep(scene, number):
     return np.stack([at * 37 % 101 / 3 - 17, at * 53 % 67 / 3 - 11, at * 29 % 23 / 4 - 3, at % 50, at % 32], 1).astype(np.float32) * np.float32(.3 if number % 2 else 1)
 
 
+def labels_of_sweep(scene, number):
+    """uint8 [n]."""
+    return (np.arange(len(sweep(scene, number))) * 7 % 32).astype(np.uint8)
+
+
 def _sensors(tables):
     for number, channel in enumerate(("LIDAR_TOP", "RADAR_FRONT", "CAM_FRONT", "CAM_BACK")):
         camera = channel.startswith("CAM")
@@ -135,6 +140,9 @@ def _add_scene(root, tables, scene, picture):
         time = _add_file(root, tables, "LIDAR_TOP", scene, number, samples[key], behind == 0, sweep(scene, number).tobytes(), "pcd.bin")
         _add_file(root, tables, "RADAR_FRONT", scene, number, samples[key], behind == 0, b"", "pcd")
         if behind == 0:
+            labels = root / "lidarseg/v1.0-mini" / f"{_token('LIDAR_TOP', scene, number)}_lidarseg.bin"
+            labels.parent.mkdir(parents=True, exist_ok=True)
+            labels.write_bytes(labels_of_sweep(scene, number).tobytes())
             tables["sample"].append({"token": samples[key], "timestamp": time, "prev": "", "next": "", "scene_token": _token("scene", scene)})
             for channel in CAMERAS:
                 _add_file(root, tables, channel, scene, number, samples[key], True, picture, "jpg")

@@ -22,7 +22,7 @@ import driving_samples as samples
 import oneaccess as oa
 import shard_files
 from oneaccess import transforms as t
-from oneaccess.errors import ArgumentError, DatasetError, MissingError
+from oneaccess.errors import ArgumentError, DatasetError, MissingError, SampleError
 from support import PoolCase
 
 # By OpenPCDet's Calibration, Object3d and get_infos(), as float32: gt_boxes_lidar, and the levels.
@@ -139,6 +139,29 @@ class DrivingTest(PoolCase):
                 np.testing.assert_array_equal(batch["points"].list()[row], samples.sweep(0, 4 * number))
                 self.assertEqual(batch["classes"].list()[row].tolist(), [[], [0], [0]][number])
                 np.testing.assert_allclose(batch["ego_to_global"][row, :3, 3], [411.3 + 3.2 * number, 1180.9 - .96 * number, .1])
+
+    def test_labels_of_nuscenes(self):
+        """nuScenes-lidarseg: classes are those of the devkit's mapper, such as 17, vehicle.car, which is 4."""
+        learned = np.array([0, 0, 7, 7, 7, 0, 7, 0, 0, 1, 0, 0, 8, 0, 2, 3, 3, 4, 5, 0, 0, 6, 9, 10, 11, 12, 13, 14, 15, 0, 16, 0])
+        ops = oa.Compose([t.PointCloud(500, 6, columns=6, padding="ragged"), t.PointShuffle()])
+        for labels, sweeps, numbers in (("classes", None, learned), ("raw", 2, np.arange(32)), ({17: 1}, None, np.arange(32) == 17)):
+            for batch in self.batches(self.nuscenes(["scene-0061"], labels=labels, sweeps=sweeps, fields=["boxes"]), ops):
+                for points, number in zip(batch["points"].list(), batch.ids):
+                    was, wanted = samples.sweep(0, 4 * number), numbers[samples.labels_of_sweep(0, 4 * number)]
+                    own = points if sweeps is None else points[points[:, 4] == 0]
+                    self.assertTrue(sweeps is None or not points[points[:, 4] > 0, 5].any())
+                    key = [np.lexsort(rows[:, 3::-1].T) for rows in (own, was)]
+                    np.testing.assert_array_equal(own[key[0], :4], was[key[1], :4])
+                    np.testing.assert_array_equal(own[key[0], 5], wanted[key[1]])
+        (path,) = (self.work / "nuscenes").rglob(f"{samples._token('LIDAR_TOP', 1, 8)}_lidarseg.bin")
+        was = path.read_bytes()
+        path.unlink()
+        with self.assertRaisesRegex(MissingError, "give labels=None without nuScenes-lidarseg"):
+            self.nuscenes("mini", labels="raw")
+        path.write_bytes(was[1:])
+        with self.assertRaisesRegex(SampleError, "has 76 labels, and the scan 77 points"):
+            next(self.batches(self.nuscenes(["scene-0103"], labels="raw"), ops, batch_size=3))
+        path.write_bytes(was)
 
     def test_tables_of_nuscenes(self):
         """Read once, and again when they were written to, or what was kept is damaged."""
