@@ -7,7 +7,6 @@ import sqlite3
 import urllib.parse
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from .columns import Over
 from .errors import ArgumentError, DatasetError, TransformError, needs

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from .errors import ArgumentError, needs
-from .ragged import Ragged, like, places
+from .ragged import Ragged, like
 
 _FORMS = ("dict", "pyg", "jraph")
 _NODES = ("x", "pos")

@@ -82,7 +82,7 @@ if importlib.util.find_spec("torch_geometric"):
 
 
 def with_edges(sample):
-    """All pairs of atoms that are near each other, in a crystal also those of the next cells' images along x."""
+    """All pairs of atoms that are near each other."""
     far = np.linalg.norm(sample["pos"][:, None] - sample["pos"][None], axis=-1)
     return {**sample, "edge_index": np.argwhere((far < 0.7) & (far > 0))}
 
@@ -223,11 +223,20 @@ class GraphsTest(PoolCase):
                             self.assertTrue(torch.equal(one[name], other[name].to(torch.uint8) if name == "flag" else other[name]), name)
                         else:
                             self.assertEqual(one[name], other[name], name)
-        for told, words in (([HeteroData()], "one kind of nodes"), ([Data(x=torch.ones(2, 1).to_sparse())], "columns="), ([], "no graphs")):
+        for told, words in (([HeteroData()], "one kind of nodes"), ([Data(x=torch.ones(2, 1).to_sparse())], "columns=")):
             with self.assertRaisesRegex((ArgumentError, DatasetError), words):
                 oa.from_pyg(told)
         with self.assertRaisesRegex(ArgumentError, "the graphs have: x"):
             oa.from_pyg(everything, ["z"])
+        with self.assertRaisesRegex(SampleError, "field x: length 9, at most 8"):
+            [*self.open(oa.from_pyg(everything, ragged={"x": 8}, keep=0.5), epochs=1, shuffle=False)]
+
+    def test_what_is_no_graph(self):
+        for told, words in (([], "no graphs"), ([Graphs()], "one kind of nodes"), ([1], "one kind of nodes")):
+            with self.assertRaisesRegex((ArgumentError, DatasetError), words):
+                oa.from_pyg(told)
+        with self.assertRaisesRegex(ArgumentError, "ragged="):
+            oa.from_pyg([1], ragged=["x"])
 
     # ---- ASE ----
 
