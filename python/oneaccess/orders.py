@@ -5,7 +5,7 @@
     loader = oa.Loader(data, batch_size=32, order=oa.orders.by_length(lengths, 32, seed=1))
 
 Each is the same on every machine: a function of what it was made with and of the epoch alone. Batches are cut from the order,
-so those of several ranks are made for a step of all of them: batch_size * world_size.
+so those of several ranks are made for a step of all of them, batch_size * world_size, unless it says otherwise.
 """
 
 import heapq
@@ -153,6 +153,49 @@ def by_length(lengths: Sequence[float], batch_size: int, *, seed: int = 0, ids: 
         cut = places[:whole * batch_size].reshape(whole, batch_size)[batches]
         return ids[np.concatenate((cut.reshape(-1), places[whole * batch_size:]))]
     return order
+
+
+def balanced(sizes: Sequence[float], batch_size: int, *, seed: int = 0, ids: Iterable[int] | None = None) -> Callable[[int], Any]:
+    """Random, but with batches whose samples' sizes sum to nearly the same: atoms of graphs, points, tokens that are not padded.
+
+        oa.Loader(data, batch_size=128, order=oa.orders.balanced(nodes, 128, seed=1))
+
+    So memory and time of a step are nearly the same each time, and pad= of graphs() needs little more than the mean. Each epoch is permuted;
+    50 batches at a time have their samples dealt out, the largest first, each round to the batches with the least. Each sample comes once an epoch;
+    those that fill no batch are the last one.
+
+    sizes: of each sample of the data set. batch_size: that of the Loader, with several ranks, too: each has whole batches. ids: only these samples.
+    """
+    import numpy as np
+    batch_size, seed = _count("batch_size", batch_size), _count("seed", seed, 0)
+    sizes, ids = _of_samples("sizes", sizes, ids, np.float64)
+    if len(wrong := np.flatnonzero(~np.isfinite(sizes))):
+        raise ArgumentError(f"sizes has {sizes[wrong[0]]}, of sample {ids[wrong[0]]}: give a number, or leave such samples out by ids=")
+    whole = len(ids) // batch_size
+
+    def order(epoch):
+        bits = _random(seed, epoch)
+        places = _permutation(bits, len(ids))
+        first, rest = np.split(places, [whole // _MEGABATCH * _MEGABATCH * batch_size])
+        rest, last = np.split(rest, [whole % _MEGABATCH * batch_size])
+        dealt = [_dealt(some.reshape(-1, batch_size, batches), sizes) for some, batches in ((first, _MEGABATCH), (rest, whole % _MEGABATCH)) if len(some)]
+        cut = np.concatenate(dealt)[_permutation(bits, whole)] if dealt else last[:0]
+        return ids[np.concatenate((cut.reshape(-1), last))]
+    return order
+
+
+def _dealt(members, sizes):
+    """Groups of so many batches, [groups, samples in a batch, batches], with members dealt out so that the sums of sizes are nearly the same: [batches of all, samples]."""
+    import numpy as np
+    groups, each, batches = members.shape
+    members = members.reshape(groups, -1)
+    members = np.take_along_axis(members, np.argsort(-sizes[members], 1, kind="stable"), 1).reshape(groups, each, batches)
+    sums, made = np.zeros((groups, batches)), np.empty((groups, batches, each), np.int64)
+    for turn in range(each):
+        into = np.argsort(sums, 1, kind="stable")
+        np.put_along_axis(made[:, :, turn], into, members[:, turn], 1)
+        np.put_along_axis(sums, into, np.take_along_axis(sums, into, 1) + sizes[members[:, turn]], 1)
+    return made.reshape(-1, each)
 
 
 def _groups(labels, samples, bits):

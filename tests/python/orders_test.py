@@ -4,6 +4,7 @@
 import collections
 import importlib.util
 import json
+import math
 import os
 import subprocess
 import sys
@@ -324,9 +325,25 @@ class LengthsTest(unittest.TestCase):
         for count in (1, 7, 8, 9, 40):
             self.assertEqual(sorted(oa.orders.by_length(self.LENGTHS[:count], 8)(4)), list(range(count)))
 
+    def test_batches_of_one_sum(self):
+        order = oa.orders.balanced(self.LENGTHS, 8, seed=3)
+        epochs = [order(epoch) for epoch in range(3)]
+        for ids in epochs:
+            self.assertEqual(sorted(ids), list(range(1003)))
+            sums = self.LENGTHS[ids[:1000]].reshape(-1, 8).sum(1)
+            self.assertLess(sums.std() / sums.mean(), .03)                      # at random .2
+        self.assertFalse(np.array_equal(epochs[0], epochs[1]))
+        np.testing.assert_array_equal(oa.orders.balanced(self.LENGTHS.tolist(), 8, seed=3)(2), epochs[2])
+        for count in (1, 7, 8, 9, 400, 401):
+            self.assertEqual(sorted(oa.orders.balanced(self.LENGTHS[:count], 8)(4)), list(range(count)))
+        self.assertEqual(sorted(oa.orders.balanced(self.LENGTHS, 8, ids=[9, 2, 5])(0)), [2, 5, 9])
+        with self.assertRaisesRegex(ArgumentError, "sizes has inf, of sample 1"):
+            oa.orders.balanced([1, math.inf], 2)
+
     def test_the_numbers_stay(self):
         """A state of another machine and another NumPy goes on."""
         self.assertEqual(oa.orders.by_length([3, 1, 4, 1, 5, 9, 2, 6], 2, seed=7)(1).tolist(), FROZEN_LENGTHS)
+        self.assertEqual(oa.orders.balanced([3, 1, 4, 1, 5, 9, 2, 6], 2, seed=7)(1).tolist(), FROZEN_SUMS)
         self.assertEqual(oa.orders.classes([0, 0, 1, 1, 2, 2, 2, 2], classes=2, samples=2, seed=7)(1).tolist(), FROZEN_CLASSES)
 
     def test_what_is_wrong_is_said(self):
@@ -370,6 +387,7 @@ class ClassesTest(unittest.TestCase):
 
 
 FROZEN_LENGTHS = [5, 4, 0, 6, 1, 3, 7, 2]
+FROZEN_SUMS = [2, 0, 4, 6, 5, 3, 7, 1]
 FROZEN_CLASSES = [7, 4, 1, 0, 5, 6, 3, 2]
 
 if __name__ == "__main__":
