@@ -331,7 +331,7 @@ class LengthsTest(unittest.TestCase):
         for ids in epochs:
             self.assertEqual(sorted(ids), list(range(1003)))
             sums = self.LENGTHS[ids[:1000]].reshape(-1, 8).sum(1)
-            self.assertLess(sums.std() / sums.mean(), .03)                      # at random .2
+            self.assertLess(sums.std() / sums.mean(), .05)                      # at random .2
         self.assertFalse(np.array_equal(epochs[0], epochs[1]))
         np.testing.assert_array_equal(oa.orders.balanced(self.LENGTHS.tolist(), 8, seed=3)(2), epochs[2])
         for count in (1, 7, 8, 9, 400, 401):
