@@ -424,9 +424,7 @@ int http_new(struct http **ret)
 {
 	struct http *http = malloc(sizeof(*http));
 
-	if (!http)
-		return -ENOMEM;
-	if (exchange_init(&http->exchange)) {
+	if (!http || exchange_init(&http->exchange)) {
 		free(http);
 		return -ENOMEM;
 	}

@@ -15,9 +15,7 @@ int bands_room_new(struct bands_room **ret)
 {
 	struct bands_room *room = calloc(1, sizeof(*room));
 
-	if (!room)
-		return -ENOMEM;
-	if (steps_scratch_new(&room->scratch) != 0) {
+	if (!room || steps_scratch_new(&room->scratch) != 0) {
 		free(room);
 		return -ENOMEM;
 	}

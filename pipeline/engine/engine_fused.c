@@ -56,9 +56,7 @@ static int engine_fused_scratch_new(const struct engine_program *program,
 {
 	struct fused_scratch *scratch = calloc(1, sizeof(*scratch));
 
-	if (!scratch)
-		return -ENOMEM;
-	if (steps_scratch_new(&scratch->steps) != 0) {
+	if (!scratch || steps_scratch_new(&scratch->steps) != 0) {
 		free(scratch);
 		return -ENOMEM;
 	}

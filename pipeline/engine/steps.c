@@ -31,9 +31,7 @@ int steps_scratch_new(struct steps_scratch **ret)
 {
 	struct steps_scratch *scratch = calloc(1, sizeof(*scratch));
 
-	if (!scratch)
-		return -ENOMEM;
-	if (decode_new(&scratch->decode) != 0) {
+	if (!scratch || decode_new(&scratch->decode) != 0) {
 		free(scratch);
 		return -ENOMEM;
 	}

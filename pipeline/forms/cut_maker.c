@@ -29,9 +29,7 @@ int cut_maker_new(bool by_exif, struct cut_maker **ret)
 	const struct shape planes = {.channels = 3, .dtype = PIPELINE_U8, .order = OP_CHW};
 	struct cut_maker *maker = calloc(1, sizeof(*maker));
 
-	if (!maker)
-		return -ENOMEM;
-	if (steps_scratch_new(&maker->scratch) != 0) {
+	if (!maker || steps_scratch_new(&maker->scratch) != 0) {
 		free(maker);
 		return -ENOMEM;
 	}

@@ -13,9 +13,7 @@ int volume_room_new(struct volume_room **ret)
 {
 	struct volume_room *room = calloc(1, sizeof(*room));
 
-	if (!room)
-		return -ENOMEM;
-	if (decode_new(&room->labels) != 0) {
+	if (!room || decode_new(&room->labels) != 0) {
 		free(room);
 		return -ENOMEM;
 	}
