@@ -81,53 +81,26 @@ unsigned op_params(enum op_id id, const struct op_param **ret)
 	return end - op_table[id].first;
 }
 
+/* The parameters that all of these ops have, and of the others NONE where it has none. */
+#define OP_NONE_SOURCE OP_INTAKE_NONE
+#define OP_NONE_COLORS OP_INTAKE_NONE
+#define OP_NONE_FLIP_INDICES OP_INTAKE_NONE
+#define OP_INTAKE(ident, with_source, with_colors)                       \
+	[OP_##ident] = {OP_##with_source##_SOURCE, OP_##ident##_FIELDS,  \
+			OP_##ident##_KINDS,        OP_##ident##_NAMES,   \
+			OP_##ident##_MEMBERS,      OP_##ident##_COLUMNS, \
+			OP_##with_colors##_COLORS, OP_##with_colors##_FLIP_INDICES}
+
 const struct op_intake *op_intake(enum op_id id)
 {
-	static const struct op_intake decode = {
-	    OP_DECODE_SOURCE,  OP_DECODE_FIELDS,  OP_DECODE_KINDS,  OP_DECODE_NAMES,
-	    OP_DECODE_MEMBERS, OP_DECODE_COLUMNS, OP_DECODE_COLORS, OP_DECODE_FLIP_INDICES};
-	static const struct op_intake video = {OP_VIDEO_SOURCE, OP_VIDEO_FIELDS,  OP_VIDEO_KINDS,
-					       OP_VIDEO_NAMES,  OP_VIDEO_MEMBERS, OP_VIDEO_COLUMNS,
-					       OP_INTAKE_NONE,  OP_INTAKE_NONE};
-	static const struct op_intake bands = {
-	    OP_BANDS_SOURCE,  OP_BANDS_FIELDS,  OP_BANDS_KINDS,  OP_BANDS_NAMES,
-	    OP_BANDS_MEMBERS, OP_BANDS_COLUMNS, OP_BANDS_COLORS, OP_BANDS_FLIP_INDICES};
-	static const struct op_intake volume = {
-	    OP_VOLUME_SOURCE,  OP_VOLUME_FIELDS,  OP_VOLUME_KINDS, OP_VOLUME_NAMES,
-	    OP_VOLUME_MEMBERS, OP_VOLUME_COLUMNS, OP_INTAKE_NONE,  OP_INTAKE_NONE};
-	static const struct op_intake audio = {OP_AUDIO_SOURCE, OP_AUDIO_FIELDS,  OP_AUDIO_KINDS,
-					       OP_AUDIO_NAMES,  OP_AUDIO_MEMBERS, OP_AUDIO_COLUMNS,
-					       OP_INTAKE_NONE,  OP_INTAKE_NONE};
-	static const struct op_intake cloud = {OP_CLOUD_SOURCE, OP_CLOUD_FIELDS,  OP_CLOUD_KINDS,
-					       OP_CLOUD_NAMES,  OP_CLOUD_MEMBERS, OP_CLOUD_COLUMNS,
-					       OP_INTAKE_NONE,  OP_INTAKE_NONE};
-	static const struct op_intake duration = {
-	    OP_DURATION_SOURCE,  OP_DURATION_FIELDS,  OP_DURATION_KINDS, OP_DURATION_NAMES,
-	    OP_DURATION_MEMBERS, OP_DURATION_COLUMNS, OP_INTAKE_NONE,    OP_INTAKE_NONE};
-	static const struct op_intake record = {
-	    OP_INTAKE_NONE,    OP_RECORD_FIELDS,  OP_RECORD_KINDS, OP_RECORD_NAMES,
-	    OP_RECORD_MEMBERS, OP_RECORD_COLUMNS, OP_INTAKE_NONE,  OP_INTAKE_NONE};
+	static const struct op_intake intake[OP_COUNT] = {
+	    OP_INTAKE(DECODE, DECODE, DECODE),   OP_INTAKE(BANDS, BANDS, BANDS),
+	    OP_INTAKE(VIDEO, VIDEO, NONE),       OP_INTAKE(VOLUME, VOLUME, NONE),
+	    OP_INTAKE(AUDIO, AUDIO, NONE),       OP_INTAKE(CLOUD, CLOUD, NONE),
+	    OP_INTAKE(DURATION, DURATION, NONE), OP_INTAKE(RECORD, NONE, NONE),
+	};
 
-	switch (id) {
-	case OP_DECODE:
-		return &decode;
-	case OP_VIDEO:
-		return &video;
-	case OP_BANDS:
-		return &bands;
-	case OP_VOLUME:
-		return &volume;
-	case OP_AUDIO:
-		return &audio;
-	case OP_CLOUD:
-		return &cloud;
-	case OP_DURATION:
-		return &duration;
-	case OP_RECORD:
-		return &record;
-	default:
-		return NULL;
-	}
+	return intake[id].kinds ? &intake[id] : NULL; /* which is no op's first parameter */
 }
 
 /* Groups lie within groups (shape.c sees to that): the inner one, which comes later, decides. */
