@@ -11,8 +11,8 @@
  * which flow is multiplied by once. Disparity is a step across; it is never turned, nor mirrored, as the right picture would have to become the left
  * one then. Normals are mirrored, and keep their length. Depth stays as it is.
  *
- * How a PNG has it: flow as KITTI, (number - 2^15) / 64 of u and v, and whether it was measured; disparity as KITTI, number / 256, or in
- * three channels as Sintel. Other formats have the numbers themselves.
+ * How a PNG has it: flow as KITTI, (number - 2^15) / 64 of u and v, and whether it was measured; disparity as KITTI, number / 256, of 16 bits
+ * both, or in three channels of 8 bits as Sintel. Other formats have the numbers themselves.
  */
 
 #include "pipeline/bands/measure.h"
@@ -27,14 +27,16 @@
 #define MEASURE_MOST 3       /* channels */
 #define MEASURE_UNKNOWN 1e9F /* of flow, larger ones: Middlebury's */
 #define MEASURE_KITTI_DISPARITY 256
+#define PNG_BITS 24 /* where a file has them */
 
 struct measure {
 	struct bands_program program; /* ops as it goes through them */
 	struct pipeline_measured is;
 };
 
-struct measure_file { /* how the open file has it */
-	bool is_png;
+struct measure_file {      /* how the open file has it */
+	unsigned png_bits; /* of a number; 0: it is no PNG */
+	bool is_pfm;
 	unsigned channels;
 	float divisor;
 };
@@ -52,7 +54,7 @@ static bool measure_depth(const struct measure_file *file, float value[MEASURE_M
 
 static bool measure_disparity(const struct measure_file *file, float value[MEASURE_MOST])
 {
-	if (file->is_png && file->channels == 3)
+	if (file->channels == 3)
 		value[0] = value[0] * 4 + value[1] / 64 + value[2] / 16384;
 	value[0] = fabsf(value[0]) / file->divisor;
 	return isfinite(value[0]) && value[0] > 0;
@@ -60,9 +62,9 @@ static bool measure_disparity(const struct measure_file *file, float value[MEASU
 
 static bool measure_flow(const struct measure_file *file, float value[MEASURE_MOST])
 {
-	for (unsigned c = 0; file->is_png && c < 2; c++)
+	for (unsigned c = 0; file->png_bits && c < 2; c++)
 		value[c] = (value[c] - 32768) / 64;
-	if (file->is_png)
+	if (file->png_bits)
 		return value[2] != 0;
 	return fabsf(value[0]) < MEASURE_UNKNOWN && fabsf(value[1]) < MEASURE_UNKNOWN;
 }
@@ -173,17 +175,33 @@ void measure_free(struct measure *measure)
 
 /* ---- the file ---- */
 
-/* Has the file as many channels as there must be? Flow has a third one in PNG, and in PFM, where it says nothing. */
+/* Has the file as many channels as there must be? Flow has a third one in PNG, and in PFM, where it says nothing; one of 8 bits is a drawing
+ * of it. */
 static bool measure_fits(const struct measure *measure, const struct measure_file *file)
 {
 	const enum pipeline_measure what = measure->is.what;
 
-	if (what == PIPELINE_FLOW && file->channels == 3)
-		return true;
-	if (what == PIPELINE_DISPARITY && file->is_png && file->channels == 3)
-		return true;
-	return file->channels == measure_kind[what].channels &&
-	       !(what == PIPELINE_FLOW && file->is_png);
+	if (what == PIPELINE_FLOW && (file->png_bits || file->is_pfm))
+		return file->channels == 3 && file->png_bits != 8;
+	if (what == PIPELINE_DISPARITY && file->channels == 3)
+		return file->png_bits == 8;
+	return file->channels == measure_kind[what].channels;
+}
+
+/* What the numbers are divided by. */
+static float measure_divisor(const struct measure *measure, const struct measure_file *file)
+{
+	const bool is_kitti = measure->is.what == PIPELINE_DISPARITY && file->png_bits == 16;
+
+	if (measure->is.divisor > 0)
+		return (float)measure->is.divisor;
+	return is_kitti ? MEASURE_KITTI_DISPARITY : 1;
+}
+
+/* Of a file whose head was read: bits of a number; 0: it is no PNG. */
+static unsigned measure_png_bits(const uint8_t *data, size_t size)
+{
+	return size > PNG_BITS && memcmp(data, "\x89PNG", 4) == 0 ? data[PNG_BITS] : 0;
 }
 
 /* The numbers of a row; on marks those that were measured. */
@@ -214,18 +232,15 @@ static int measure_read(struct bands_room *room, const struct measure *measure,
 			struct pipeline_error *ret_error)
 {
 	struct decode_numbers *to = &room->numbers;
-	struct measure_file file = {.is_png = size >= 4 && memcmp(data, "\x89PNG", 4) == 0};
+	struct measure_file file;
 	int r = decode_numbers_open(decode, data, size, &room->head, ret_error);
 
 	if (r != 0)
 		return r;
 	file.channels = room->head.channels;
-	file.divisor = (float)measure->is.divisor;
-	if (measure->is.divisor == 0)
-		file.divisor =
-		    measure->is.what == PIPELINE_DISPARITY && file.is_png && file.channels == 1
-			? MEASURE_KITTI_DISPARITY
-			: 1;
+	file.png_bits = measure_png_bits(data, size);
+	file.is_pfm = size >= 2 && memcmp(data, "PF", 2) == 0;
+	file.divisor = measure_divisor(measure, &file);
 	if (!measure_fits(measure, &file))
 		return decode_fail(ret_error, PIPELINE_FAIL_REFUSED, 0, "%u channels are no %s",
 				   file.channels, measure_kind[measure->is.what].name);

@@ -4,14 +4,12 @@
 import glob
 import os
 import re
-import sys
 from collections.abc import Sequence
-from typing import Any
 
 from . import urls
-from .errors import ArgumentError, DatasetError, TransformError, not_there
+from .errors import ArgumentError, DatasetError, not_there
 from .folders import Files, FolderRows, names_of, shown
-from .masks import Measured, following, npy
+from .masks import Measured, following
 from .members import Field
 from .wrapped import Wrapped, wrap
 
@@ -47,7 +45,7 @@ class Disparity(Measured):
     rotations are refused: in a mirror the right image is the left one.
 
     nearest: as of Flow, for sparse disparity (KITTI). divisor: a whole number that the file's numbers are divided by: 32 of CREStereo's PNG. Default: 256
-        in a PNG of one channel, else 1.
+        in a PNG of 16 bits, else 1.
     """
 
     _what = 2

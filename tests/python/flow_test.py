@@ -115,6 +115,8 @@ class FlowTest(PoolCase):
             "disparity.png": (oa.Disparity(), png(np.where(valid, one * 256, 0)), one, valid),
             "sintel.png": (oa.Disparity(), png(sintel, 8), (sintel[0] * 4 + sintel[1] / 64 + sintel[2] / 16384)[None], all_),
             "crestereo.png": (oa.Disparity(divisor=32), png(np.where(valid, one * 32, 0)), one, valid),
+            "middlebury.png": (oa.Disparity(), png(np.arange(HEIGHT * WIDTH).reshape(1, HEIGHT, WIDTH) % 256, 8), np.arange(HEIGHT * WIDTH).reshape(1, HEIGHT, WIDTH) % 256,
+                               np.arange(HEIGHT * WIDTH).reshape(HEIGHT, WIDTH) % 256 > 0),
             "depth.png": (oa.Depth(divisor=1000), png(np.where(valid, one * 1000, 0)), np.rint(one * 1000) / 1000, valid), "dpt": (oa.Depth(), flo(one), one, all_),
             "normals.npy": (oa.Normals(), npy(np.where(valid, numbers(3), 0).astype(np.float32)), numbers(3), valid),
         }
@@ -306,7 +308,8 @@ class FlowTest(PoolCase):
         for files, kind, why in ((disparity, oa.Flow(), "flow: 1 channels are no flow"), (flow, oa.Depth(), "flow: 2 channels are no depth"),
                                  ({"flow": ("flo", flo(numbers(2))[:-4])}, oa.Flow(), "ends before"), ({"flow": ("flo", flo(numbers(2, 9)))}, oa.Flow(), "26 x 9, not 1 x"),
                                  ({"flow": ("pfm", pfm(numbers(1))[:-1])}, oa.Disparity(), "ends before"), ({"flow": ("pfm", b"Pf\n3 x\n-1\n")}, oa.Disparity(), "PFM: no width"),
-                                 ({"flow": ("png", png(numbers(1)))}, oa.Flow(), "1 channels are no flow")):
+                                 ({"flow": ("png", png(numbers(1)))}, oa.Flow(), "1 channels are no flow"), ({"flow": ("png", png(numbers(3), 8))}, oa.Flow(), "3 channels are no flow"),
+                                 ({"flow": ("ppm", picture())}, oa.Flow(), "3 channels are no flow")):
             with self.assertRaisesRegex(SampleError, why):
                 self.batch([crop], files, {"flow": kind})
         with self.assertRaisesRegex(SampleError, "FLO: no picture"):
