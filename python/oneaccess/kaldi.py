@@ -2,7 +2,6 @@
 """Folders of Kaldi (wav.scp, segments, text, utt2spk), as ESPnet has them, and WeNet's lists of JSON lines. They are read here when a data set is made;
 sounds are read by the pool (speech.py). Pipes in wav.scp are never run."""
 
-import contextlib
 import math
 import os
 import re
@@ -13,7 +12,7 @@ from . import urls
 from .columns import Pad
 from .errors import ArgumentError, DatasetError, TransformError, needs, not_there
 from .lines import parsed_json
-from .segments import number, wave_of
+from .segments import head_of, number
 from .speech import Parts, Texts, column_of, data_of
 from .texts import lines_of
 from .wrapped import Wrapped
@@ -65,22 +64,6 @@ def _sound(path, where):
 # ---- a folder ----
 
 
-class _Heads:
-    """Rate and channels of files of which parts may be read alone; (0, 0) of others."""
-
-    def __init__(self, root):
-        self._root, self._found = root, {}
-
-    def of(self, path):
-        if path not in self._found:
-            self._found[path] = 0, 0
-            with contextlib.suppress(OSError), open(os.path.join(self._root, path), "rb") as file:
-                wave = wave_of(file)
-                if wave is not None:
-                    self._found[path] = wave.rate, wave.channels
-        return self._found[path]
-
-
 def _seconds(text, what, where):
     try:
         return number(float(text), what, 0.0)
@@ -89,7 +72,7 @@ def _seconds(text, what, where):
 
 
 def _segments(path, sounds, parts, root):
-    heads = _Heads(root)
+    heads: dict[str, tuple[int, int]] = {}
     for where, text in _lines(path):
         utterance, *words = text.split()
         if len(words) not in (3, 4):
@@ -102,8 +85,10 @@ def _segments(path, sounds, parts, root):
             raise DatasetError(f"{where}: a part from second {start:g} to {end:g}")
         if len(words) == 4 and words[3] not in _CHANNELS:
             raise DatasetError(f"{where}: channel is {words[3]!r}: {', '.join(_CHANNELS)}")
-        rate, channels = heads.of(sounds[words[0]])
-        parts.add(utterance, sounds[words[0]], start, duration, _CHANNELS[words[3]] if len(words) == 4 else -1, rate, channels)
+        sound = sounds[words[0]]
+        if sound not in heads:
+            heads[sound] = head_of(os.path.join(root, sound))
+        parts.add(utterance, sound, start, duration, _CHANNELS[words[3]] if len(words) == 4 else -1, *heads[sound])
 
 
 def _folder(folder, root, fields):

@@ -12,7 +12,7 @@ from . import choices, urls
 from .errors import ArgumentError, DatasetError, not_there
 from .folders import Files
 from .loader import Loader
-from .segments import Segment, wave_of
+from .segments import Segment, head_of, most_of, wave_of
 from .wrapped import Wrapped, wrap
 
 _BATCH = 4096   # of lengths: 32 bytes each
@@ -111,6 +111,12 @@ def _room(files):
     return files.largest + _LEAST_ROOM
 
 
+def _most(files, seconds):
+    """The same for windows."""
+    most = (min(size, most_of(seconds, *head_of(path)) or size) for path, size in zip(files.paths, files.sizes))
+    return max(most, default=0) + _LEAST_ROOM
+
+
 def read_part(files: Files, at: int, start: float, seconds: float, channel: int | None = None) -> Segment:
     """Of the file of that number; errors name it."""
     path = files.paths[at]
@@ -186,7 +192,7 @@ def from_recordings(paths: str | os.PathLike | Sequence, seconds: float, *, ever
         no window.
 
     A sample has the field "audio" or "video", "label" where labels says it, "start" (float64, seconds) and "recording" (int64, the number of
-    the file). Of WAV files just the window's bytes are read. Others are read whole for each window, so they must fit into accessd's arena.
+    the file). Of WAV files just the window's bytes are read, of long FLAC files those around it. Others are read whole for each window, so they must fit into accessd's arena.
 
     The other arguments are those of wrap() and Loader.
     """
@@ -209,4 +215,5 @@ def from_recordings(paths: str | os.PathLike | Sequence, seconds: float, *, ever
         raise DatasetError(f"none of {len(found):,} recordings can be read, such as {found[0]}")
     of = np.repeat(np.arange(len(found), dtype=np.int32), [len(each) for each in made])
     windows = Windows(files, of, starts, seconds, "video" if is_video else "audio", None if labels is None else [int(labels(path)) for path in found])
-    return wrap(windows, random=False, name=name, version=version, workers=workers, timeout=timeout, room=_room(files) if room is None else room, keep=keep)
+    return wrap(windows, random=False, name=name, version=version, workers=workers, timeout=timeout, room=_most(files, seconds) if room is None else room,
+                keep=keep)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of long recordings as samples: Segment, and what reads one from a file. Of a WAV file its own bytes are read and no others; a part of
-another kind of file goes to accessd's workers as the whole file, and the part's place beside it (pipeline/forms/packed.h)."""
+"""Parts of long recordings as samples: Segment, and what reads one from a file. Of a WAV file its own bytes are read and no others, and of a long FLAC file
+those around it (flac.py); a part of another kind of file goes to accessd's workers as the whole file, and the part's place beside it
+(pipeline/forms/packed.h)."""
 
+import contextlib
 import math
 import os
 import struct
@@ -9,8 +11,11 @@ from collections.abc import Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 from .errors import ArgumentError, DatasetError
+from .flac import flac_of
 
-ALONE = (".wav",)           # names of files of which a part may be read alone
+ALONE = (".wav", ".flac")   # names of files of which a part may be read alone
+_NUMBER = 8                 # bytes of one, the most
+_AROUND = 1 << 19           # bytes that may be read beside a part
 _MOST_CHUNKS = 1000
 _MOST_FORMAT = 4096
 _BLOCKS = (1, 3, 6, 7)      # PCM, floats, A-law, mu-law: a frame is where its number says
@@ -63,15 +68,18 @@ class Segment(bytes):
 
     @classmethod
     def read(cls, path: str | os.PathLike, start: float = 0.0, duration: float = math.inf, channel: int | None = None) -> "Segment":
-        """Of a file. A part of a WAV file is read alone, and is a WAV file; others are read whole."""
+        """Of a file. A part of a WAV file is read alone, and is a WAV file; of a long FLAC file the frames around the part are read; others are read whole."""
         start, duration = number(start, "start", 0.0), number(duration, "duration", math.inf)
         _check(start, duration, channel)
         with open(path, "rb") as file:
             wave = None if start == 0 and duration == math.inf and channel is None else wave_of(file)
             if wave is not None:
-                first, count = wave.part(start, duration)
+                first, count = _frames(start, duration, wave)
                 if count * wave.align < _MOST_WAV:
                     return cls(wave.cut(file, first, count, channel))
+            flac = None if start == 0 and duration == math.inf else flac_of(file)
+            if flac is not None and flac.is_long:
+                return cls(flac.cut(file, *_frames(start, duration, flac)), start, duration, channel)
             file.seek(0)
             return cls(file.read(), start, duration, channel)
 
@@ -83,6 +91,31 @@ def _check(start, duration, channel):
         raise DatasetError(f"start is {start:g}: seconds from the file's begin, 0 or more")
     if not duration > 0:
         raise DatasetError(f"a part from second {start:g} on has a duration of {duration:g} s: give more than 0")
+
+
+def _frames(start, duration, of):
+    """The first frame, and how many, as sound_part() of pipeline/sound/sound.c has them. of: a Wave or Flac."""
+    first = min(round(start * of.rate), of.frames)
+    if first == of.frames:
+        raise DatasetError(f"second {start:.6g} of a sound of {of.frames / of.rate:.6g}")
+    count = min(round(min(duration * of.rate, float(of.frames))), of.frames - first)
+    if count == 0:
+        raise DatasetError(f"a part of {duration:.6g} s has no frame")
+    return first, count
+
+
+def head_of(path: str) -> tuple[int, int]:
+    """Rate and channels of a file of which parts may be read alone; of another one, or one that cannot be read, 0 and 0."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        found = wave_of(file) or flac_of(file)
+        if found is not None:
+            return found.rate, found.channels
+    return 0, 0
+
+
+def most_of(seconds: float, rate: int, channels: int) -> int:
+    """Bytes that are read of a part, where it is read alone, at most; 0: nobody knows."""
+    return min(int(seconds * rate * channels * _NUMBER), 1 << 62) + _AROUND if rate and seconds < math.inf else 0
 
 
 # ---- WAV ----
@@ -100,16 +133,6 @@ class Wave(NamedTuple):
     @property
     def channels(self) -> int:
         return struct.unpack_from("<H", self.format, 2)[0]
-
-    def part(self, start: float, duration: float) -> tuple[int, int]:
-        """The first frame, and how many, as sound_part() of pipeline/sound/sound.c has them."""
-        first = min(round(start * self.rate), self.frames)
-        if first == self.frames:
-            raise DatasetError(f"second {start:.6g} of a sound of {self.frames / self.rate:.6g}")
-        count = min(round(min(duration * self.rate, float(self.frames))), self.frames - first)
-        if count == 0:
-            raise DatasetError(f"a part of {duration:.6g} s has no frame")
-        return first, count
 
     def cut(self, file: BinaryIO, first: int, count: int, channel: int | None = None) -> bytes:
         """A WAV file of these, or of one of their channels."""

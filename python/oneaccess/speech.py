@@ -12,12 +12,10 @@ from typing import Any
 from .errors import ArgumentError, DatasetError, not_there
 from .folders import Files
 from .recordings import read_part
-from .segments import ALONE
+from .segments import ALONE, most_of
 from .wrapped import Wrapped, wrap
 
 FIELD = "audio"
-_FRAME = 8              # bytes of a number in a WAV file, the most
-_HEAD = 1 << 16         # what a file has beside its sound, of which a part is read
 _SLACK, _EACH = 8192, 256   # what a record has beside its fields' values, and for each field
 _RESULT = 1 << 20       # room for what a transform makes
 
@@ -110,7 +108,7 @@ class Parts:
         self.channels.append(channel)
         self.seconds.append(min(duration, seconds))
         self.rates.append(rate)
-        self.most.append(min(int(duration * rate * channels * _FRAME), 1 << 62) if rate and duration < math.inf else 0)
+        self.most.append(most_of(duration, rate, channels))
 
 
 class Utterances:
@@ -155,7 +153,7 @@ class Utterances:
         import numpy as np
         sizes, alone = np.array(self.files.sizes)[self.of], np.array([path.lower().endswith(ALONE) for path in self.files.paths])[self.of]
         most = np.array(most)
-        part = np.where(alone & (most > 0), np.minimum(sizes, most + _HEAD), sizes).max()
+        part = np.where(alone & (most > 0), np.minimum(sizes, most), sizes).max()
         return int(part) + 8 * sum(self.longest().values()) + _SLACK + _EACH * len(self.columns) + (_RESULT if self.transform else 0)
 
 

@@ -17,6 +17,7 @@ import audio_test       # which skips where there is no libsndfile
 import numpy as np
 
 import oneaccess as oa
+from oneaccess import flac
 from audio_test import FLAC, FLOAT, OGG, PCM_16, PCM_24, VORBIS, WAV, sound
 from support import PoolCase
 
@@ -72,6 +73,35 @@ class Files(unittest.TestCase):
     def test_others_are_read_whole(self):
         self.check("adpcm.wav", WAV | MS_ADPCM, 1, is_cut=False)
         self.check("a.flac", FLAC | PCM_16, 2, is_cut=False)
+
+    def test_parts_of_long_flac(self):
+        """Their frames alone, found with a table of places and without; of a damaged file what its bytes have, or it is refused."""
+        path, random = self.work / "long.flac", np.random.default_rng(5)
+        audio_test.write(path, np.concatenate([sound(number, 20.0, RATE, 1) * np.float32(0.01 + 0.3 * number) for number in range(4)]), RATE, FLAC | PCM_16)
+        good, (whole, _) = path.read_bytes(), audio_test.read(path)
+        with open(path, "rb") as file:
+            found = flac.flac_of(file)
+            points = [found._next(file, at, 0, found.frames) for at in range(found.at + 1000, found.end - (1 << 16), 200000)]
+        table = b"".join(struct.pack(">QQH", number, place - found.at, 4096) for number, place in points)
+        block = bytes([3]) + len(table).to_bytes(3, "big") + table
+        for data in (good, good[:42] + block + good[42:]):
+            path.write_bytes(data)
+            for start, duration in ((0, 1.0), (79.5, 9.0), (0.256, 0.256), (40.1, math.inf), *((float(random.uniform(0, 79)), 0.5) for _ in range(20))):
+                part = oa.Segment.read(path, start, duration)
+                (self.work / "part.flac").write_bytes(part)
+                first = round(start * RATE)
+                count = min(len(whole) - first, round(min(duration, 99) * RATE))
+                np.testing.assert_array_equal(read_part(self.work / "part.flac", first, count), whole[first:first + count])
+                self.assertLess(len(part), (1 << 18) + 3 * count)
+        for _ in range(100):
+            bad = bytearray(data)
+            for at in random.integers(4, len(bad), 500).tolist() + random.integers(4, 60, 2).tolist():
+                bad[at] = random.integers(256)
+            path.write_bytes(bad)
+            try:
+                self.assertLessEqual(len(oa.Segment.read(path, 33.0, 1.0)), len(bad) + 42)
+            except oa.Error:
+                continue
 
     def test_what_is_no_part(self):
         path = self.work / "short.wav"
