@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was measured of an image's pixels: optical flow, disparity, depth and normals, which follow the image, and pairs of frames with flow between."""
 
-import glob
 import os
-import re
 from collections.abc import Sequence
 
-from . import urls
-from .errors import ArgumentError, DatasetError, not_there
-from .folders import Files, FolderRows, names_of, shown
+from .errors import ArgumentError, DatasetError
+from .folders import Files, FolderRows, found_at, names_of, shown
 from .masks import Measured, following
 from .members import Field
 from .wrapped import Wrapped, wrap
@@ -88,23 +85,11 @@ class Normals(Measured):
 # ---- pairs of frames ----
 
 
-def _found(pattern, caller):
-    """{what stands for its stars: path}, in order."""
-    pattern = urls.local(pattern, caller)
-    if "*" not in pattern:
-        raise ArgumentError(f"{caller}: {pattern} is no pattern: give stars for the scene and the frame, as \"training/clean/*/*.png\"")
-    parts = re.compile("([^/]*)".join(map(re.escape, pattern.split("*"))))
-    paths = sorted(glob.glob("*".join(map(glob.escape, pattern.split("*")))))
-    if not paths:
-        raise not_there(f"no file is at {pattern}", pattern)
-    return {parts.fullmatch(path).groups(): path for path in paths}
-
-
 def _by_scene(found):
-    """{scene: paths in the order of frames}"""
+    """{scene: paths in the order of frames}, of what found_at() gives."""
     scenes = {}
-    for stars, path in sorted(found.items()):
-        scenes.setdefault("/".join(stars[:-1]), []).append(path)
+    for name in sorted(found):
+        scenes.setdefault(name.rpartition("/")[0], []).append(found[name])
     return scenes
 
 
@@ -112,13 +97,12 @@ class FlowRows(FolderRows):
     """Frames that follow each other in a scene, and the flow between them."""
 
     def __init__(self, frames, flow, backward, scenes):
-        of_frames = _by_scene(_found(frames, "from_flow()"))
-        of_flow = None
+        of_frames, of_flow = _by_scene(found_at(frames, "from_flow()")), None
         if flow is not None:
-            found = _found(flow, "from_flow()")
+            found = found_at(flow, "from_flow()")
             is_of_scenes = os.fspath(flow).count("*") < os.fspath(frames).count("*")
-            of_flow = {"/".join(stars): [path] for stars, path in found.items()} if is_of_scenes else _by_scene(found)
-        chosen = list(of_frames) if scenes is None else names_of(scenes)
+            of_flow = {name: [path] for name, path in found.items()} if is_of_scenes else _by_scene(found)
+        chosen = sorted(of_frames) if scenes is None else names_of(scenes)
         missing = [scene for scene in chosen if scene not in of_frames or (of_flow is not None and scene not in of_flow)]
         if missing:
             raise DatasetError(f"from_flow(): no frames or no flow for scene {shown(missing)}, of {len(chosen):,}: scenes= is a list of those that are meant")
@@ -152,10 +136,10 @@ def from_flow(frames: str | os.PathLike, flow: str | os.PathLike | None = None, 
         pipeline = oa.Compose([t.RandomResizedCrop((368, 768), scale=(0.4, 1)), t.RandomHorizontalFlip(), t.ToTensor()])
         for batch in oa.Loader(data, pipeline, batch_size=8): batch["image"], batch["next"], batch["flow"], batch["flow_valid"]
 
-    frames: a pattern: the last star is the frame, all before it are the scene. Frames of a scene are sorted by name, and each one with the next is a sample; no
-        sample is of two scenes.
-    flow: a pattern of the same stars, sorted likewise: the first file is of the first pair. There are as many as frames, or one less. Or a pattern without
-        the frame's star, where a scene has one file. Default: there is none.
+    frames: a pattern: the last star is the frame, all before it are the scene. Or a folder of scenes' folders. Frames of a scene are sorted by name, and each one
+        with the next is a sample; no sample is of two scenes.
+    flow: the same of flow, sorted likewise: the first file is of the first pair. There are as many as frames, or one less. Or a pattern without the frame's
+        star, where a scene has one file. Default: there is none.
     kind: how flow is resized, oneaccess.Flow(nearest=...). Default: by nearest where files are .png (KITTI, HD1K), else by the image's filter.
     backward: the flow is from a frame to the one before it: image is the later one.
     scenes: those that are meant, in this order: a list, or a file with one in each line. Default: all.
@@ -166,6 +150,6 @@ def from_flow(frames: str | os.PathLike, flow: str | os.PathLike | None = None, 
         raise ArgumentError(f"kind is {kind!r}: give oneaccess.Flow(nearest=...)")
     rows = FlowRows(frames, flow, backward, scenes)
     if kind is None:
-        kind = Flow(nearest=flow is not None and os.fspath(flow).lower().endswith(".png"))
+        kind = Flow(nearest=rows.files[-1].paths[0].lower().endswith(".png"))
     return wrap(rows, name=name, version=version, workers=workers, timeout=timeout, random=False, room=room, keep=keep,
                 masks=following({"flow": kind} if flow is not None else None, "next"))
