@@ -214,7 +214,10 @@ def seconds_of(times: Any, path: str) -> Any:
         return times.astype("datetime64[s]").astype(np.int64)
     if times.dtype.kind == "O":
         cftime = needs("cftime", "a calendar that is not the usual one")
-        return np.rint(cftime.date2num(times, "seconds since 1970-01-01", calendar=times[0].calendar)).astype(np.int64)
+        try:
+            return np.rint(cftime.date2num(times, "seconds since 1970-01-01", calendar=times[0].calendar)).astype(np.int64)
+        except (TypeError, ValueError, AttributeError) as why:
+            raise DatasetError(f"the times of {path} are no dates of one calendar: {why}") from None
     if times.dtype.kind not in "iuf" or not np.isfinite(times).all():
         raise DatasetError(f"the times of {path} are {times.dtype}, or not all are there: dates or numbers are meant")
     return times.astype(np.float64 if times.dtype.kind == "f" else np.int64)

@@ -180,16 +180,19 @@ class GridRows:
     def _order(self, kept, rows):
         """In runs of samples, if they share blocks and not so many are kept as there are."""
         total, self.blocks = len(self.begins), None
-        each = np.sort(self.block_of[self.own[:, None] + self.offsets], 1)
-        a_window = 1 + (np.diff(each) != 0).sum(1)
+        first = before = self.block_of[self.own + self.offsets.min()]
+        a_window = np.ones(len(first), np.int64)
+        for ahead in np.unique(self.offsets)[1:].tolist():
+            block = self.block_of[self.own + ahead]
+            a_window += block != before
+            before = block
         kept = max(kept, int(a_window.max()))
         self.kept = min(total, kept) + MOST_PROCESSES
         if total <= kept or int(a_window.sum()) * len(self.corners) <= total:
             return
         beside = -(-self.span // rows)
         run = max(1, min(_RUN * max(1, beside), kept - beside))
-        first = each[:, 0] // run
-        starts = np.flatnonzero(np.concatenate([[True], np.diff(first) != 0])) * len(self.corners)
+        starts = np.flatnonzero(np.concatenate([[True], np.diff(first // run) != 0])) * len(self.corners)
         window = max(1, kept // (run + beside))
         self.kept += run + beside
         if len(starts) > window:

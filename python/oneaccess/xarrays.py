@@ -91,7 +91,8 @@ def from_xarray(data: Any, variables: Sequence[str] | str, delta_steps: Mapping[
     stride: of the steps that can be a sample's own, each stride-th.
     dim: the name of the dimension of time.
     series: the name of a dimension of trajectories, or members of an ensemble: each is a time of its own, in each file.
-    space: the names of the dimensions of space, one or two. Default: the last two of the first variable.
+    space: the names of the dimensions of space: one, two, or, with stack=False and variables without levels, three. Default: the last two of the first
+        variable.
     patch: (rows, columns): a sample is a part of the field, of a grid of such that covers it; the last ones end with it. "corner", int64 [2], is the place
         of its first value. Each step has so many samples in a row. jitter: each epoch draws a patch anew, up to its size behind its place.
     normalize: True: (x - mean) / std, by data.stats; or {"mean": [...], "std": [...]} with a number for each channel, as the stats of the data set that a

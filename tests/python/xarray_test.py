@@ -119,6 +119,9 @@ class FormatsTest(GridsCase):
         months = xr.Dataset({"heat": (("time", "x"), np.arange(24.0).reshape(12, 2))}, {"time": np.arange("2001-01", "2002-01", dtype="datetime64[M]").astype("datetime64[ns]")})
         data = oa.from_xarray(months, "heat", {"now": [0], "next": [1]}, space="x")
         self.assertEqual((len(data), data.dataset[3]["next"].tolist()), (11, [[[8, 9]]]))
+        cube = xr.Dataset({"heat": (("time", "x", "y", "z"), np.arange(120.0).reshape(5, 2, 3, 4))})
+        data = oa.from_xarray(cube, "heat", {"now": [0], "next": [1, 2]}, space=("x", "y", "z"), stack=False, patch=(2, 2, 2))
+        self.assertEqual((len(data), data.dataset[11]["next/heat"].tolist()), (3 * 4, cube["heat"].to_numpy()[3:5, :, 1:, 2:].tolist()))
         if importlib.util.find_spec("cftime"):
             short = xr.Dataset({"heat": (("time", "x"), np.arange(8.0).reshape(4, 2))}, {"time": ("time", [58, 59, 60, 61], {"units": "days since 2020-01-01", "calendar": "noleap"})})
             short.to_netcdf(self.path(".nc"))
