@@ -146,8 +146,8 @@ def graphs(batch: Mapping[str, Any], as_: str | None = None, *, nodes: str | Non
     Of ragged fields the rows of all graphs are one behind the other: ``x`` is [nodes, ...], ``edge_attr`` [edges, ...]. Of those whose
     values are numbers of nodes by PyTorch Geometric's rule ("index" in the name, or "face") the rows [edges, 2] become int64 [2, edges],
     with the number of nodes added that are before the graph. Other fields (``y``, texts) stay, [graphs, ...]. ``batch``, int64 [nodes], is
-    the graph of each node, and ``ptr``, int64 [graphs + 1], where each graph's nodes begin and the last one's end. Nothing is done graph
-    by graph. Values are copies, on the device of the batch.
+    the graph of each node, and ``ptr``, int64 [graphs + 1], where each graph's nodes begin and the last one's end. Give fields of edges names
+    with "edge", by which they are known. Nothing is done graph by graph. Values are copies, on the device of the batch.
 
     as_: "pyg": a torch_geometric.data.Batch, with num_graphs, to_data_list() and all else; "jraph": a jraph.GraphsTuple, where jraph is
         imported, else a tuple with the same names, with dicts of fields as nodes, edges and globals, and int32 of NumPy for senders,
@@ -165,6 +165,8 @@ def graphs(batch: Mapping[str, Any], as_: str | None = None, *, nodes: str | Non
         raise ArgumentError(f"as_ is {as_!r}; there are: {', '.join(_FORMS)}")
     if not isinstance(batch, Mapping):
         raise ArgumentError("graphs() is of a batch with names, of samples that are dicts, as from_pyg() and from_ase() have them")
+    if nested := next((name for name, field in batch.items() if isinstance(field, Ragged) and field.inner is not None), None):
+        raise ArgumentError(f"field {nested} has lists of lists, of which graphs() makes nothing: leave it out, by columns= of the data set")
     batch = {name: field.strings() if isinstance(field, Ragged) and field.is_text else field for name, field in batch.items()}
     sizes = _Sizes(batch, nodes, pad)
     ends = np.cumsum(sizes.nodes)

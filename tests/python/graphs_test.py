@@ -169,6 +169,8 @@ class GraphsTest(PoolCase):
                 oa.graphs(batch, **told)
         with self.assertRaisesRegex(ArgumentError, "a batch with names"):
             oa.graphs((1, 2))
+        with self.assertRaisesRegex(ArgumentError, "rings has lists of lists"):
+            oa.graphs({**batch, "rings": Ragged(np.zeros((2, 3, 4)), np.array([1, 2]), False, np.ones((2, 3)))})
         with self.assertRaisesRegex(ArgumentError, "has numbers of nodes by its name, and is float32"):
             oa.graphs({**batch, "x_index": batch["x"]})
 
