@@ -146,21 +146,33 @@ START_TEST(parts_of_files_are_refused)
 	static const struct {
 		const char *row;
 		int r;
-	} table[] = {
-	    {"{\"audio_filepath\": \"x.wav\", \"offset\": 0}", SCAN_E_END},
-	    {"{\"audio_filepath\": \"x.wav\", \"offset\": 0.0, \"duration\": 3}", SCAN_E_END},
-	    {"{\"audio_filepath\": \"x.wav\", \"offset\": null}", SCAN_E_END},
-	    {"{\"file_name\": \"x.jpg\", \"offset\": 7}", SCAN_E_END},
-	    {"{\"audio_filepath\": \"x.wav\", \"offset\": 1e-3}", SCAN_E_BAD},
-	    {"{\"audio_filepath\": \"x.wav\", \"offset\": 7}", SCAN_E_BAD},
-	    {"{\"audio_filepath\": \"x.wav\", \"offset\": \"7\"}", SCAN_E_BAD},
-	};
+	} table[] =
+	    {
+		{"{\"audio_filepath\": \"x.wav\", \"offset\": 0}", SCAN_E_END},
+		{"{\"audio_filepath\": \"x.wav\", \"offset\": 0.0, \"duration\": 3}", SCAN_E_END},
+		{"{\"audio_filepath\": \"x.wav\", \"offset\": null}", SCAN_E_END},
+		{"{\"file_name\": \"x.jpg\", \"offset\": 7}", SCAN_E_END},
+		{"{\"audio_filepath\": \"x.wav\", \"offset\": 1e-3}", SCAN_E_BAD},
+		{"{\"audio_filepath\": \"x.wav\", \"offset\": 7}", SCAN_E_BAD},
+		{"{\"audio_filepath\": \"x.wav\", \"offset\": \"7\"}", SCAN_E_BAD},
+	    },
+	  csv[] = {
+	      {"audio_filepath,offset\nx.wav,0.00\ny.wav,\n", SCAN_E_END},
+	      {"file_name,offset\nx.jpg,7\n", SCAN_E_END},
+	      {"offset,audio_filepath\n0,x.wav\n1.5,y.wav\n", SCAN_E_BAD},
+	      {"audio_filepath,offset\nx.wav,soon\n", SCAN_E_BAD},
+	  };
 
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(table); i++) {
 		ck_assert_int_eq(scan("x.jsonl", table[i].row, strlen(table[i].row), ""),
 				 table[i].r);
 		if (table[i].r == SCAN_E_BAD)
 			ck_assert_ptr_nonnull(strstr(run.why, "oneaccess.from_jsonl"));
+	}
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(csv); i++) {
+		ck_assert_int_eq(scan("x.csv", csv[i].row, strlen(csv[i].row), ""), csv[i].r);
+		if (csv[i].r == SCAN_E_BAD)
+			ck_assert_ptr_nonnull(strstr(run.why, "oneaccess.from_csv(..., files"));
 	}
 }
 END_TEST

@@ -43,6 +43,7 @@ struct manifest {
 	char name[COLUMNS][MANIFEST_NAME];   /* that options say, else ""; then what was found */
 	bool has_columns, has[COLUMNS];      /* of CSV: the first row was seen; what is in it */
 	unsigned column[COLUMNS], n_columns; /* of CSV */
+	unsigned offset; /* of CSV: which column has this name, from 1 on; 0: none */
 	char path[SCAN_MOST_KEY], label[SCAN_MOST_WORD];
 	struct csv_row row;
 };
@@ -155,6 +156,8 @@ static int take_columns(struct manifest *manifest, const uint8_t *row, struct sc
 	for (unsigned i = 0; i < manifest->n_columns; i++) {
 		if (!name_of(row, &manifest->row.field[i], name, sizeof(name)))
 			continue; /* longer than any that is asked for */
+		if (strcmp(name, "offset") == 0)
+			manifest->offset = i + 1;
 		for (unsigned column = 0; column < COLUMNS && !r; column++)
 			r = take_name(manifest, column, is_named[column], name, i, sink);
 	}
@@ -178,6 +181,28 @@ static int take_field(const struct manifest *manifest, const uint8_t *row, enum 
 	return 0;
 }
 
+/* NeMo's rows may be parts of files, and a sample here is a whole one. */
+static int refuse_part(const struct manifest *manifest, const char *how, struct scan_sink *sink)
+{
+	return scan_bad(sink, manifest->line,
+			"it has an offset, and files are read whole here: parts of them come by "
+			"oneaccess.%s",
+			how);
+}
+
+static int take_offset(const struct manifest *manifest, const uint8_t *row, struct scan_sink *sink)
+{
+	char text[64], *end = text;
+
+	if (!manifest->offset || strcmp(manifest->name[COLUMN_PATH], "audio_filepath") != 0)
+		return 0;
+	if (csv_text(row, &manifest->row.field[manifest->offset - 1], text, sizeof(text)) &&
+	    (!*text || (strtod(text, &end) == 0 && end != text && !*end)))
+		return 0;
+	return refuse_part(manifest, "from_csv(..., files=\"audio_filepath\", start=\"offset\")",
+			   sink);
+}
+
 static int take_csv(struct manifest *manifest, const uint8_t *row, uint64_t at,
 		    struct scan_sink *sink)
 {
@@ -198,6 +223,8 @@ static int take_csv(struct manifest *manifest, const uint8_t *row, uint64_t at,
 	if (!r)
 		r = take_field(manifest, row, COLUMN_LABEL, manifest->label,
 			       sizeof(manifest->label), sink);
+	if (!r)
+		r = take_offset(manifest, row, sink);
 	return r ? r : give_row(manifest, at, manifest->row.bytes, sink);
 }
 
@@ -280,18 +307,15 @@ static int take_value(struct manifest *manifest, const struct json_in *value,
 	}
 }
 
-/* NeMo's rows may be parts of files, and a sample here is a whole one. */
-static int refuse_part(const struct manifest *manifest, const struct json_in *object,
-		       struct scan_sink *sink)
+static int take_offset_of(const struct manifest *manifest, const struct json_in *object,
+			  struct scan_sink *sink)
 {
 	const struct json_in *offset = json_in_member(object, "offset");
 
 	if (strcmp(manifest->name[COLUMN_PATH], "audio_filepath") != 0 ||
 	    json_in_kind_of(offset) == JSON_IN_NULL || json_in_double(offset, 1) == 0)
 		return 0;
-	return scan_bad(sink, manifest->line,
-			"it has an offset, and files are read whole here: parts of them come by "
-			"oneaccess.from_jsonl(..., files=\"audio_filepath\")");
+	return refuse_part(manifest, "from_jsonl(..., files=\"audio_filepath\")", sink);
 }
 
 static int take_object(struct manifest *manifest, const struct json_in *object, uint64_t at,
@@ -305,7 +329,7 @@ static int take_object(struct manifest *manifest, const struct json_in *object, 
 				"it is no JSON object: a row is {\"file_name\": ..., ...}");
 	r = take_path(manifest, find_member(manifest, object, COLUMN_PATH, is_named), sink);
 	if (!r)
-		r = refuse_part(manifest, object, sink);
+		r = take_offset_of(manifest, object, sink);
 	if (!r)
 		r = take_value(manifest, find_member(manifest, object, COLUMN_LABEL, is_labelled),
 			       sink);
