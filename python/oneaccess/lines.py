@@ -16,7 +16,7 @@ from .columns import Pad
 from .errors import ArgumentError, DatasetError, TransformError
 from .masks import Image, Mask, Measured, following
 from .members import Field
-from .segments import Place, Segment, place_of
+from .segments import NEMO, Place, Segment, place_of
 from .stores import PerProcess
 from .tables import Kept, files_of, needs, stamp_of, unchanged
 from .where import Where, numbers_in, numbers_of, versioned
@@ -84,6 +84,7 @@ class Lines(PerProcess):
 
     quoted = False
     nan_is_null = False     # for where=: is what is missing NaN?
+    knows_nemo = False      # offset is about audio_filepath
     chosen = None           # with where=: of each file the rows that are there
 
     def __init__(self, files, transform, named=None, place=None):
@@ -231,6 +232,8 @@ class Lines(PerProcess):
         """The row with the files that it names, which come first."""
         found, place = {}, self.place and self._place(row, name)
         for column, field in self.named.items():
+            if found and column == NEMO and self.knows_nemo and self.transform is None and not self.place and row.get("offset"):
+                raise TransformError(f"{name}: it has an offset, and a part is taken of the first one of files=: name {NEMO!r} first")
             if not isinstance(row.get(column), str):
                 raise TransformError(f"{name}: {column}, of files=, names no file: {row.get(column)!r}; there are: {', '.join(row)}")
             path = os.path.join(folder, row.pop(column))
@@ -294,6 +297,8 @@ def parsed_json(text: str, name: str) -> dict:
 
 class JSONRows(Lines):
     """Rows that are JSON objects."""
+
+    knows_nemo = True
 
     def _parsed(self, text, name):
         return parsed_json(text, name)

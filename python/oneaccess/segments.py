@@ -226,6 +226,7 @@ class Place(NamedTuple):
         return start, number(row.get(self.duration), str(self.duration), math.inf)
 
 
+NEMO = "audio_filepath"     # the column that is known by its name
 _NEMO = Place("offset", "duration", None, True)
 
 
@@ -235,7 +236,7 @@ def place_of(start: str | None, duration: str | None, end: str | None, files: li
         if value is not None and not isinstance(value, str):
             raise ArgumentError(f"{name} is {value!r}: the name of the column that has it, in seconds")
     if start is None and duration is None and end is None:
-        return _NEMO if knows_nemo and files[:1] == ["audio_filepath"] else None
+        return _NEMO if knows_nemo and files[:1] == [NEMO] else None
     if duration is not None and end is not None:
         raise ArgumentError("duration= and end= say the same: give one of them")
     if not files:

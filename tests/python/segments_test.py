@@ -199,6 +199,12 @@ class Rows(PoolCase):
         with self.assertRaisesRegex(oa.Error, "a part of a file, which a pipeline takes"):
             oa.Loader(oa.from_jsonl(path, ["audio_filepath"], files="audio_filepath", ragged={"audio_filepath": 1 << 20}), None, 5, socket=self.socket)
 
+        path = self.table("second.jsonl", [{"image": "a.wav", "audio_filepath": "b.flac", "offset": offset} for offset in (0, 1.0)])
+        rows = oa.from_jsonl(path, files=["image", "audio_filepath"]).dataset
+        self.assertEqual(rows[0]["audio_filepath"], (self.work / "b.flac").read_bytes())
+        with self.assertRaisesRegex(oa.Error, "second.jsonl:[0-9]+: it has an offset, and a part is taken of the first one of files=: name 'audio_filepath' first"):
+            rows[1]
+
     def test_columns_of_any_name(self):
         rows = [row for row in self.PARTS if row[2] is not None]
         (self.work / "parts.csv").write_text("path,from,to,label\n" + "".join(f"{name},{start},{start + duration!r},{len(name)}\n" for name, start, duration in rows))
