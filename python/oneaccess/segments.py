@@ -13,11 +13,12 @@ from typing import Any, BinaryIO, NamedTuple
 from .errors import ArgumentError, DatasetError
 from .flac import flac_of
 
-ALONE = (".wav", ".flac")   # names of files of which a part may be read alone
+ALONE = (".wav", ".flac", ".sph")   # names of files of which a part may be read alone
 _NUMBER = 8                 # bytes of one, the most
 _AROUND = 1 << 19           # bytes that may be read beside a part
 _MOST_CHUNKS = 1000
 _MOST_FORMAT = 4096
+_SPHERE, _MOST_SPHERE = b"NIST_1A\n", 1 << 16
 _BLOCKS = (1, 3, 6, 7)      # PCM, floats, A-law, mu-law: a frame is where its number says
 _EXTENSIBLE = 0xfffe
 _LARGE = 0xffffffff         # a size that RF64 has elsewhere
@@ -68,11 +69,13 @@ class Segment(bytes):
 
     @classmethod
     def read(cls, path: str | os.PathLike, start: float = 0.0, duration: float = math.inf, channel: int | None = None) -> "Segment":
-        """Of a file. A part of a WAV file is read alone, and is a WAV file; of a long FLAC file the frames around the part are read; others are read whole."""
+        """Of a file. A part of a WAV file is read alone, and is a WAV file, as is one of a NIST SPHERE file (.sph: PCM of 16 bits, A-law, mu-law), or all of it;
+        of a long FLAC file the frames around the part are read; others are read whole."""
         start, duration = number(start, "start", 0.0), number(duration, "duration", math.inf)
         _check(start, duration, channel)
         with open(path, "rb") as file:
-            wave = None if start == 0 and duration == math.inf and channel is None else wave_of(file)
+            is_all = start == 0 and duration == math.inf and channel is None
+            wave = None if is_all and file.read(len(_SPHERE)) != _SPHERE else wave_of(file)
             if wave is not None:
                 first, count = _frames(start, duration, wave)
                 if count * wave.align < _MOST_WAV:
@@ -129,6 +132,7 @@ class Wave(NamedTuple):
     align: int      # bytes of a frame
     at: int
     frames: int
+    is_big: bool = False    # endian, which no WAV file is
 
     @property
     def channels(self) -> int:
@@ -140,6 +144,8 @@ class Wave(NamedTuple):
         data, format_ = file.read(count * self.align), self.format
         if len(data) < count * self.align:
             raise DatasetError("the file ends before the sound does")
+        if self.is_big:
+            data = _turned(data, self.align // self.channels)
         if channel is not None:
             data, format_ = self._channel(data, channel)
         parts = b"".join(name + struct.pack("<I", len(chunk)) + chunk + bytes(len(chunk) % 2) for name, chunk in ((b"fmt ", format_), (b"data", data)))
@@ -160,9 +166,39 @@ class Wave(NamedTuple):
         return np.frombuffer(data, np.uint8).reshape(-1, channels, each)[:, channel].tobytes(), bytes(format_)
 
 
+def _turned(data, size):
+    """Numbers of so many bytes, in the other order."""
+    import numpy as np
+    return np.frombuffer(data, np.uint8).reshape(-1, size)[:, ::-1].tobytes()
+
+
+def _sphere(file, whole):
+    """Of a NIST SPHERE file, which has a head of lines of text; None: it says too little."""
+    file.seek(0)
+    lines = file.read(_MOST_SPHERE).split(b"\n")
+    size = int(lines[1]) if len(lines) > 1 and lines[1].strip().isdigit() else 0
+    words = (line.split(None, 2) for line in lines[2:lines.index(b"end_head") if b"end_head" in lines else 0])
+    said = {each[0].decode("latin-1"): each[2].strip().decode("latin-1") for each in words if len(each) == 3}
+    coding = said.get("sample_coding", "pcm")
+    if "," in coding:
+        raise DatasetError(f"NIST SPHERE with {coding.partition(',')[2]}, which is not read: unpack it once, as by sph2pipe -p -f wav")
+    kind, each = {"pcm": (1, 2), "ulaw": (7, 1), "mu-law": (7, 1), "alaw": (6, 1)}.get(coding, (0, 0))
+    numbers = [said.get(name, "") for name in ("channel_count", "sample_rate", "sample_count", "sample_n_bytes")]
+    if not each or not all(text.isdigit() and len(text) < 12 for text in numbers) or said.get("sample_byte_format") not in ("01", "10", "1", None):
+        return None
+    channels, rate, count, bytes_ = map(int, numbers)
+    if bytes_ != each or not 0 < channels <= _MOST_CHANNELS or not 0 < rate < 1 << 31:
+        return None
+    found = _wave(struct.pack("<HHIIHH", kind, channels, rate, rate * each * channels & 0xffffffff, each * channels, 8 * each), size, count * each * channels, whole)
+    return found and found._replace(is_big=said.get("sample_byte_format") == "10")
+
+
 def wave_of(file: BinaryIO) -> Wave | None:
-    """By the head of a file; None: it is no WAV file, or one of which libsndfile must tell more."""
+    """By the head of a file; None: it is no WAV or NIST SPHERE file, or one of which libsndfile must tell more."""
+    file.seek(0)
     whole, head = os.fstat(file.fileno()).st_size, file.read(12)
+    if head.startswith(_SPHERE):
+        return _sphere(file, whole)
     if head[:4] not in (b"RIFF", b"RF64") or head[8:] != b"WAVE":
         return None
     at, large, format_ = 12, None, None

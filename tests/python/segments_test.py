@@ -24,6 +24,7 @@ from support import PoolCase
 SEEK = audio_test.SNDFILE.sf_seek
 SEEK.restype, SEEK.argtypes = ctypes.c_int64, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int)
 RATE, FRAMES = 16000, 4000
+NIST = 0x70000
 ALAW, ULAW, MS_ADPCM, WAVEX, RF64 = 0x11, 0x10, 0x13, 0x130000, 0x220000
 KINDS = {"a.wav": WAV | PCM_16, "b.flac": FLAC | PCM_24, "c.ogg": OGG | VORBIS, "d.wav": WAV | FLOAT}
 
@@ -66,9 +67,29 @@ class Files(unittest.TestCase):
                     self.assertEqual((bytes(part), part.start, part.duration), (path.read_bytes(), start, duration))
 
     def test_parts_of_wav_are_read_alone(self):
-        for name, kind in {"pcm": WAV | PCM_16, "pcm24": WAV | PCM_24, "float": WAV | FLOAT, "ulaw": WAV | ULAW, "alaw": WAV | ALAW,
+        for name, kind in {"sphere": NIST | PCM_16, "big": NIST | PCM_16 | 0x20000000, "sphere_ulaw": NIST | ULAW, "pcm": WAV | PCM_16, "pcm24": WAV | PCM_24, "float": WAV | FLOAT, "ulaw": WAV | ULAW, "alaw": WAV | ALAW,
                            "extensible": WAVEX | PCM_24, "rf64": RF64 | PCM_16}.items():
             self.check(name + ".wav", kind, 2)
+
+    def test_sphere(self):
+        """Whole ones are WAV files, too; what is shortened is refused."""
+        path = self.work / "whole.sph"
+        audio_test.write(path, sound(1, 1.0, RATE, 2), RATE, NIST | PCM_16 | 0x20000000)
+        (self.work / "part.wav").write_bytes(oa.Segment.read(path))
+        np.testing.assert_array_equal(audio_test.read(self.work / "part.wav")[0], audio_test.read(path)[0])
+        good, random = path.read_bytes(), np.random.default_rng(6)
+        for _ in range(200):
+            bad = bytearray(good)
+            for at in random.integers(8, 300, 3).tolist():
+                bad[at] = random.integers(256)
+            path.write_bytes(bad)
+            try:
+                self.assertLessEqual(len(oa.Segment.read(path, 0.1, 0.5)), len(good))
+            except oa.Error:
+                continue
+        path.write_bytes(good.replace(b"sample_coding -s3 pcm", b"sample_coding -s26 pcm,embedded-shorten-v2.00"))
+        with self.assertRaisesRegex(oa.Error, "NIST SPHERE with embedded-shorten-v2.00, which is not read: unpack it once"):
+            oa.Segment.read(path)
 
     def test_others_are_read_whole(self):
         self.check("adpcm.wav", WAV | MS_ADPCM, 1, is_cut=False)
