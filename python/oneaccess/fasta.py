@@ -280,8 +280,9 @@ def _of_fai(path, fai, source):
             except ValueError:
                 raise DatasetError(f"{fai}:{line}: no index of FASTA, whose lines are a name and four numbers with tabs between them: {mend}") from None
             if not (0 <= length <= source.size and 0 <= offset <= source.size and (not length or 1 <= bases <= width <= bases + 2 and (width > bases or length <= bases)
-                                                                                    and width <= source.size)):
-                raise DatasetError(f"{fai}:{line}: {length:,} letters in lines of {bases:,} ({width:,} bytes) from byte {offset:,} on are in no file of {source.size:,} bytes: {mend}")
+                                                                                     and bases <= source.size)):
+                raise DatasetError(f"{fai}:{line}: {length:,} letters in lines of {bases:,} ({width:,} bytes) from byte {offset:,} on are in no file of {source.size:,} bytes:"
+                                   f" {mend}")
             names.append(parts[0].decode("utf-8", "replace"))
             numbers.append((length, offset, bases, width))
     if not names:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of FASTA files, many at once: windows of a genome and records, as arrays that are the columns of a batch."""
 
-import os
 from typing import Any
 
 import numpy as np
@@ -106,6 +105,8 @@ class WindowRows(Rows):
         found = None if intervals is None else read(intervals, self.genome, None if chromosomes is None else chosen, columns)
         if intervals is None and columns:
             raise ArgumentError("columns= is of intervals=, which are not there")
+        if found is not None and found.label is not None and "label" in columns:
+            raise ArgumentError("columns= makes a field 'label', and intervals= are those of classes, whose numbers it has: {another name: column}")
         left_out = None if exclude is None else read(exclude, self.genome, what="exclude=", may_differ=True)
         windows, self.length = windows_of(self.genome, found, chosen, length, stride, left_out, jitter, is_whole)
         self.chromosome, self.start, self.strand, self.fields, self.classes = windows

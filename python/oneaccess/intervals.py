@@ -243,7 +243,8 @@ def windows_of(genome: Genome, intervals: Intervals | None, chosen: set[int], le
         if length is None:
             lengths = np.unique(intervals.end - intervals.start)
             if len(lengths) > 1:
-                raise ArgumentError(f"the intervals have {lengths[0]:,} to {lengths[-1]:,} letters: length= says how long windows about their middles are, or with stride=, in them")
+                raise ArgumentError(f"the intervals have {lengths[0]:,} to {lengths[-1]:,} letters: length= says how long windows about their middles are, or with stride=,"
+                                    " in them")
             length = int(lengths[0]) if len(lengths) else 1
         which, starts = np.arange(len(intervals.start)), (intervals.start + intervals.end) // 2 - length // 2
     chromosome = intervals.chromosome[which]

@@ -166,5 +166,6 @@ class Letters:
 
     def _tokenized(self, letters, offsets):
         text = letters.tobytes().upper().decode("ascii")
-        made = [np.asarray(tokens, self.dtype).reshape(-1) for tokens in tokenizer_of(self.function).encode([text[begin:end] for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist())])]
+        texts = [text[begin:end] for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist())]
+        made = [np.asarray(tokens, self.dtype).reshape(-1) for tokens in tokenizer_of(self.function).encode(texts)]
         return np.concatenate([np.zeros(0, self.dtype), *made]), np.concatenate([[0], np.cumsum([len(tokens) for tokens in made])]).astype(np.int64)

@@ -53,10 +53,9 @@ def _columns_of(columns):
     """{field: column}"""
     made = dict(columns) if isinstance(columns, Mapping) else {f"column{column}" if isinstance(column, int) else column: column
                                                               for column in ([columns] if isinstance(columns, (str, int)) else columns)}
-    taken = [name for name in made if name in ("sequence", "tracks", "chromosome", "start", "strand", "label") and name != made[name]] + [
-        name for name in made if name in ("sequence", "tracks", "chromosome", "start", "strand")]
+    taken = next((name for name in made if name in ("sequence", "tracks", "chromosome", "start", "strand")), None)
     if taken:
-        raise ArgumentError(f"columns= makes a field {taken[0]!r}, which a batch has of its own: {{another name: column}}")
+        raise ArgumentError(f"columns= makes a field {taken!r}, which a batch has of its own: {{another name: column}}")
     return made
 
 

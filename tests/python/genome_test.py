@@ -151,14 +151,16 @@ class WindowsTest(GenomeCase):
 
     def test_one_pass(self):
         """In pieces that end anywhere, and what is no FASTA."""
-        source = fasta.opened(self.path)
+        source = fasta.opened(self.write("short.fa", self.fasta({name: text[:185] for name, text in self.texts.items()})))
         want = fasta._passed(source)
+        self.assertEqual(want["length"].tolist(), [185, 185, 61, 7])
         for piece in (1, 7, 64, 997):
             with self.subTest(piece), mock.patch.object(fasta, "_PIECE", piece):
                 found = fasta._passed(source)
                 self.assertEqual({name: values.tolist() for name, values in found.items()}, {name: values.tolist() for name, values in want.items()})
         source.close()
-        for at, (text, words) in enumerate((("ACGT\n>a\nAC\n", ":1: no FASTA"), ("", "has no record"), ("\n\n", "has no record"), (">a\nACGT\nAC\nACGT\n", ":3: lines of a record differ"),
+        for at, (text, words) in enumerate((("ACGT\n>a\nAC\n", ":1: no FASTA"), ("", "has no record"), ("\n\n", "has no record"),
+                                            (">a\nACGT\nAC\nACGT\n", ":3: lines of a record differ"),
                                             (">a\nAC\nACGT\n", ":3: lines"), (">a\nACGT\n\nACGT\n", ":3: lines"), (">a\nAC\n>a\nAC\n", "two records of the name 'a'"),
                                             (">a" + "x" * 70000 + "\nAC\n", ":1: a record's first line has 70,002 bytes"))):
             for piece in (3, 1 << 20):
@@ -227,7 +229,8 @@ class WindowsTest(GenomeCase):
         bad = oa.errors.ArgumentError
         for line, words in ((("chr9", 1, 2), "a.bed:2: .*g.fa has no chromosome 'chr9'; it has chr1, chr2, chrM and 1 others"), (("chr1", 5), "a.bed:2: 2 columns"),
                             (("chr1", "a", 7), "a.bed:2: start 'a'"), (("chr1", 7, 7), "a.bed:2: 7 to 7 is no part of chr1"), (("chr1", -1, 7), "a.bed:2: "),
-                            (("chr1", 1, 5004), "a.bed:2: 1 to 5,004 .*5,003 letters .*assembly"), (("chr1", 1, 1 << 70), "a.bed:2: "), (("chr1", 1, 2, "x", 0, "?"), "a.bed:2: strand '.'"),
+                            (("chr1", 1, 5004), "a.bed:2: 1 to 5,004 .*5,003 letters .*assembly"), (("chr1", 1, 1 << 70), "a.bed:2: "),
+                            (("chr1", 1, 2, "x", 0, "?"), r"a.bed:2: strand '\?': it is"),
                             (("chr1", 1, "9" * 5000), "a.bed:2: ")):
             with self.subTest(line):
                 self.refused(words, self.path, self.bed(("chr1", 1, 2), line), 10)
@@ -238,12 +241,15 @@ class WindowsTest(GenomeCase):
         for words, more in (("have 1 to 4 letters: length=", {}), ("length is 0", {"length": 0}), ("channels is 'x'", {"length": 5, "channels": "x"}),
                             ("chromosomes= names chr7", {"length": 5, "chromosomes": "chr7"}), ("unknown is 0.25", {"length": 5, "unknown": .25, "dtype": "uint8"}),
                             ("dtype is 'int8'", {"length": 5, "dtype": "int8"}), ("no room for token 256", {"length": 5, "encode": {"A": 256}, "dtype": "uint8"}),
-                            ("encode is 7", {"length": 5, "encode": 7}), ("columns= names 'x'", {"length": 5, "columns": "x"}), ("makes a field 'start'", {"length": 5, "columns": "start"}),
+                            ("encode is 7", {"length": 5, "encode": 7}), ("columns= names 'x'", {"length": 5, "columns": "x"}),
+                            ("makes a field 'start'", {"length": 5, "columns": "start"}),
                             ("about tracks=", {"length": 5, "bin": 2}), ("crop= is of records", {"length": 5, "crop": 2}), ("bos= and eos=", {"length": 5, "bos": 1}),
-                            ("track_length=5", {"length": 5, "bin": 2, "tracks": {"a": bed}}), ("strand_pairs= has", {"length": 5, "tracks": {"a": bed}, "strand_pairs": [("a", "b")]}),
+                            ("track_length=5", {"length": 5, "bin": 2, "tracks": {"a": bed}}),
+                            ("strand_pairs= has", {"length": 5, "tracks": {"a": bed}, "strand_pairs": [("a", "b")]}),
                             ("tracks= has .*g.fa", {"length": 5, "tracks": {"a": self.path}})):
             with self.subTest(words):
                 self.refused(words, self.path, bed, kind=bad, **more)
+        self.refused("columns= makes a field 'label'", self.path, {"a": bed, "b": bed}, 5, columns={"label": 1}, kind=bad)
         self.refused("jitter= is of windows", self.path, kind=bad, jitter=1)
         self.refused("index=", self.path, None, 5, index=self.path)
 
@@ -269,8 +275,10 @@ class WindowsTest(GenomeCase):
             hot = onehot(want)
             quarter = np.where(hot.any(0), hot, .25)
             numbers = [{**dict(zip("ACGT", range(4)))}.get(letter, 4) for letter in want]
-            for value, more in ((hot, {}), (hot.T, {"channels": "last"}), (quarter, {"unknown": .25}), (quarter.T.astype("f2"), {"unknown": .25, "channels": "last", "dtype": "float16"}),
-                                (hot.astype("u1"), {"dtype": "uint8"}), (np.array(numbers), {"encode": "tokens"}), (np.array([9, *numbers, 8], "u1"), {"encode": "tokens", "bos": 9, "eos": 8, "dtype": "uint8"}),
+            for value, more in ((hot, {}), (hot.T, {"channels": "last"}), (quarter, {"unknown": .25}),
+                                (quarter.T.astype("f2"), {"unknown": .25, "channels": "last", "dtype": "float16"}),
+                                (hot.astype("u1"), {"dtype": "uint8"}), (np.array(numbers), {"encode": "tokens"}),
+                                (np.array([9, *numbers, 8], "u1"), {"encode": "tokens", "bos": 9, "eos": 8, "dtype": "uint8"}),
                                 (np.array([700 if letter == "A" else 3 for letter in want], "i4"), {"encode": {"A": 700, "<x>": 5}, "unknown": 3, "dtype": "int32"}),
                                 (np.array([len(want), 5]), {"encode": lambda text: [len(text), 5]})):
                 with self.subTest(at=at, **more):
@@ -284,7 +292,8 @@ class WindowsTest(GenomeCase):
     def test_records_are_those_of_samples(self):
         """What goes to a batch in one piece is what each sample is, alone and in memory that is used again."""
         bed = self.bed(*self.places())
-        for more in ({}, {"channels": "last"}, {"encode": "text", "columns": ["name", "score"]}, {"encode": "tokens", "bos": 7}, {"tracks": {"a": bed}, "columns": ["score"], "bin": 10}):
+        for more in ({}, {"channels": "last"}, {"encode": "text", "columns": ["name", "score"]}, {"encode": "tokens", "bos": 7},
+                     {"tracks": {"a": bed}, "columns": ["score"], "bin": 10}):
             data = oa.from_fasta(self.path, bed, 40, jitter=9, reverse_complement=True, **more)
             rows, words = data.dataset, pool.words_of([(1, 2, 3, each) for each in range(60)])
             layout = record.describe(rows.__example__(), False, rows.most, True)
@@ -371,7 +380,8 @@ class BigWigTest(GenomeCase):
     @needs("pyBigWig")
     def test_what_is_refused(self):
         for words, path in (("chr1 has 5,004 letters, and 5,003 in .*another assembly", self.wig("c.bw", {**SIZES, "chr1": 5004})),
-                            ("e.bw has no chromosome of .*g.fa: 1, 2, ...; it has chr1", self.wig("e.bw", {"1": 5003, "2": 3000})), ("is no BigWig file", self.write("d.bw", b"no" * 100))):
+                            ("e.bw has no chromosome of .*g.fa: 1, 2, ...; it has chr1", self.wig("e.bw", {"1": 5003, "2": 3000})),
+                            ("is no BigWig file", self.write("d.bw", b"no" * 100))):
             self.refused(words, self.path, None, 10, tracks={"a": path})
 
     def test_a_package_that_is_missing(self):
