@@ -289,14 +289,15 @@ def _of_fai(path, fai, source):
         raise DatasetError(f"{fai} has no line: {mend}")
     places = Places(names, *np.array(numbers, np.int64).T)
     end = 0
-    for number in np.argsort(places.offset, kind="stable").tolist():
-        offset = int(places.offset[number])
-        gap = source.read(end, offset - end) if 0 < offset - end <= _MOST_HEADER else b""
-        if not re.fullmatch(rb"\s*>" + re.escape(names[number].encode("utf-8", "replace")) + rb"(?:[^\S\n][^\n]*)?\n", gap):
+    for number in np.argsort(places.offset, kind="stable").tolist():        # records that have a name twice are in the file alone
+        offset, name = int(places.offset[number]), re.escape(names[number].encode("utf-8", "replace"))
+        begin = max(end, offset - _MOST_HEADER)
+        if not re.search(rb"(?:\A|\n)>" + name + rb"(?:[^\S\n][^\n]*)?\n\Z", source.read(begin, max(0, offset - begin))):
             raise DatasetError(f"{fai}:{number + 1}: {path} has no record {names[number]!r} whose letters begin at byte {offset:,}: {mend}")
         end = _after(places, number)
-    if end > source.size or source.read(end, 64).strip(b"\r\n"):
-        raise DatasetError(f"{fai}:{int(np.argmax(places.offset)) + 1}: {path} has {'more' if end < source.size else 'fewer'} letters there: {mend}")
+        follows = source.read(end, 64).lstrip(b"\r\n")
+        if end > source.size or follows and not follows.startswith(b">"):
+            raise DatasetError(f"{fai}:{number + 1}: {path} has {'more' if follows else 'fewer'} letters of {names[number]!r}: {mend}")
     return places
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of FASTA files, many at once: windows of a genome and records, as arrays that are the columns of a batch."""
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -8,31 +9,30 @@ import numpy as np
 from . import record
 from .coverage import Tracks
 from .errors import ArgumentError
-from .fasta import Plain, Records, check, header_of, letters_of, opened, places_of
+from .fasta import Bgzip, Plain, Records, check, header_of, letters_of, opened, places_of
 from .intervals import Genome, read, windows_of
 from .letters import Letters, complement
 from .stores import PerProcess
 from .tables import stamp_of, unchanged
 
 _N = ord("N")
-_MOST_LETTERS = 1 << 28     # of a record
 
 
 class Rows(PerProcess):
     """Samples as dicts, and as records (__getrecords__) of the pool. words: uint64 [samples, 4], random numbers of each."""
 
-    path: str
-    stamp: tuple[int, int]
-    letters: Letters
     most: dict[str, int]
-    function: Any               # of a user's, whose code is told apart (wrap())
-    blocks_of: Any = None       # of bgzip
     is_random = False
     _sheet = None               # of a process
 
+    def __init__(self, source: Plain | Bgzip, letters: Letters):
+        self.path, self.stamp, self.letters = source.path, stamp_of(source.path), letters
+        self.bgzip = None if isinstance(source, Plain) else source.blocks
+        self.made_by = [Letters, Tracks, letters_of, letters.function]       # whose code is told apart (wrap())
+
     def open(self):
         unchanged(self.path, self.stamp)
-        return opened(self.path, self.blocks_of)
+        return opened(self.path, self.bgzip)
 
     def source(self):
         unchanged(self.path, self.stamp)
@@ -93,13 +93,9 @@ class Rows(PerProcess):
 
 class WindowRows(Rows):
     def __init__(self, path, folder, letters, intervals, length, stride, chromosomes, exclude, is_whole, columns, jitter, shift, turns, tracks, bin_, track_length, is_mean, pairs):
-        source = opened(path)
-        try:
+        with contextlib.closing(opened(path)) as source:
+            super().__init__(source, letters)
             self.places = places_of(source, folder)
-            self.blocks_of = None if isinstance(source, Plain) else source.blocks
-        finally:
-            source.close()
-        self.path, self.stamp, self.letters, self.function = path, stamp_of(path), letters, letters.function
         self.genome = Genome(path, self.places.names, self.places.length)
         chosen = self.genome.chosen(chromosomes)
         found = None if intervals is None else read(intervals, self.genome, None if chromosomes is None else chosen, columns)
@@ -187,13 +183,10 @@ class WindowRows(Rows):
 
 class RecordRows(Rows):
     def __init__(self, path, folder, letters, fields, crop):
-        source = opened(path)
-        try:
+        with contextlib.closing(opened(path)) as source:
+            super().__init__(source, letters)
             self.records = Records(source, folder)
-            self.blocks_of = None if isinstance(source, Plain) else source.blocks
-        finally:
-            source.close()
-        self.path, self.stamp, self.letters, self.function, self.fields, self.crop = path, stamp_of(path), letters, letters.function, fields, crop
+        self.fields, self.crop = fields, crop
         longest, header = int(self.records.length.max()), int((self.records.offset - self.records.header).max())
         self.is_random = crop is not None and longest > crop
         self.longest = min(longest, crop or longest)

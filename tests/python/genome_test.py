@@ -135,17 +135,19 @@ class WindowsTest(GenomeCase):
                                  (0, ("chr2", *good[1:3], 60, 1 << 62), "fai:2: "), (0, ("chr2", -1, *good[2:]), "fai:2: "),
                                  (0, ("chr3", *good[1:]), "g.fa.fai:2: .*g.fa has no record 'chr3' whose letters begin at byte 5,1"),
                                  (0, ("chr2", 3000, good[2] + 1, 60, 61), "g.fa.fai:2: .*g.fa has no record 'chr2'"),
-                                 (0, ("chr2", 2999, *good[2:]), "g.fa.fai:3: .*no record 'chrM'")):
+                                 (0, ("chr2", 2999, *good[2:]), "g.fa.fai:2: .* has more letters of 'chr2'")):
             with self.subTest(wrong):
                 self.fai(lines[0], wrong, *lines[2:])
                 self.refused(words)
         self.fai(*lines[:3], ("tiny", 6, *lines[3][2:]))
-        self.refused("fai:4: .* has more letters there: make it anew: samtools faidx .*, or remove it")
+        self.refused("fai:4: .* has more letters of 'tiny': make it anew: samtools faidx .*, or remove it")
         self.fai(lines[0], lines[1], *lines[1:])
         self.refused("fai:3: .* has no record 'chr2'")
         self.fai(lines[0], ("chr2", 3000, good[2], 61, 62), *lines[2:])         # as many bytes, and lines elsewhere
         with self.assertRaisesRegex(oa.errors.DatasetError, "g.fa, chr2: byte 0x0a in place of letter 60: .* or is not as its index says"):
             oa.from_fasta(self.path, None, 100, chromosomes="chr2").dataset.__getitems__([0])
+        self.fai(lines[2], lines[0])                                            # not of all records
+        self.assertEqual(oa.from_fasta(self.path, None, 100).chromosomes, ["chrM", "chr1"])
         self.write("g.fa.fai", b"\0\xff" * 1000, at=-100)                       # older than the file
         self.check(*self.samples(self.path, bed, 50, encode="text"), 50)
 
