@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import scenes
-from . import xarray_files as files_of
+from . import scenes, xarray_files
 from .columns import Blocks
 from .errors import ArgumentError, DatasetError, Error, warn
 from .shelf import Shelf
@@ -31,7 +30,7 @@ _RUN = 4                    # times the steps of a window: samples in a row of a
 TIME, CORNER = "time", "corner"
 
 
-class Step(NamedTuple):
+class Steps(NamedTuple):
     """Where the steps lie, one array for each: number of the file, of the trajectory in it, place along its time; seconds; and a number that is the
     same for steps in a row."""
 
@@ -73,9 +72,9 @@ class GridRows:
         for at, path in enumerate(self.files.paths):
             dataset = self.files.get(at)
             if self.variables is None:
-                self.axes = files_of.axes_of(dataset, names[0], path, *axes)
-            variables = [files_of.look(dataset, name, path, self.axes, levels.get(name) if isinstance(levels, dict) else levels) for name in names]
-            grid = {dim: files_of.coordinate(dataset, dim, dataset.variables[names[0]].sizes[dim]) for dim in self.axes.space}
+                self.axes = xarray_files.axes_of(dataset, names[0], path, *axes)
+            variables = [xarray_files.look(dataset, name, path, self.axes, levels.get(name) if isinstance(levels, dict) else levels) for name in names]
+            grid = {dim: xarray_files.coordinate(dataset, dim, dataset.variables[names[0]].sizes[dim]) for dim in self.axes.space}
             if self.variables is None:
                 self.variables, self.coords = variables, grid
                 self.chunk = self._chunk(dataset)
@@ -85,7 +84,7 @@ class GridRows:
                 if any(dataset.variables[name].sizes[dim] != len(values) for name in names) or not np.array_equal(values, self.coords[dim]):
                     raise DatasetError(f"{path} has other values along {dim} than {self.files.paths[0]}, or than another of its variables: files and variables have one grid")
             count = 1 if self.axes.series is None else dataset.sizes[self.axes.series]
-            self.found.append((files_of.times_of(dataset, self.axes.time, path), count))
+            self.found.append((xarray_files.times_of(dataset, self.axes.time, path), count))
         self.channels = [name for variable in self.variables for name in variable.names]
         if len({*self.channels}) < len(self.channels):
             raise ArgumentError(f"variables= has a channel twice: {', '.join(self.channels)}")
@@ -93,7 +92,7 @@ class GridRows:
 
     def _chunk(self, dataset):
         """Steps that lie together in chunks: of all variables, or of the one with the most."""
-        chunks = [files_of.chunk_of(dataset.variables[variable.name], self.axes.time) for variable in self.variables]
+        chunks = [xarray_files.chunk_of(dataset.variables[variable.name], self.axes.time) for variable in self.variables]
         return both if (both := math.lcm(*chunks)) <= 4 * max(chunks) else max(chunks)
 
     def _steps(self, time):
@@ -103,7 +102,7 @@ class GridRows:
         for group in groups:
             times = np.concatenate([self.found[at][0] for at in group])
             file, at = (np.concatenate(each) for each in zip(*((np.full(len(self.found[one][0]), one), np.arange(len(self.found[one][0]))) for one in group)))
-            seconds = files_of.seconds_of(times, self.files.paths[group[0]])
+            seconds = xarray_files.seconds_of(times, self.files.paths[group[0]])
             order = np.argsort(seconds, kind="stable")
             times, file, at, seconds = times[order], file[order], at[order], seconds[order]
             between = np.diff(seconds)
@@ -112,7 +111,7 @@ class GridRows:
                 raise DatasetError(f"{times[twice]} is a time of {self.files.paths[file[twice]]} and once more of {self.files.paths[file[twice + 1]]}: name each file once")
             is_gap = np.concatenate([[False], between > _GAP * np.median(between)]) if len(between) else np.zeros(len(seconds), bool)
             gaps += [(times[one - 1], times[one]) for one in np.flatnonzero(is_gap)]
-            chosen = files_of.selected(times, self.axes.time, time)
+            chosen = xarray_files.selected(times, self.axes.time, time)
             if not len(chosen):
                 continue
             apart = np.concatenate([[0], np.cumsum((np.diff(chosen) != 1) | (np.diff(np.cumsum(is_gap)[chosen]) != 0))])
@@ -124,7 +123,7 @@ class GridRows:
         self.gaps = gaps
         if gaps:
             warn(f"time has {len(gaps):,} gaps, the first from {gaps[0][0]} to {gaps[0][1]}: no window spans one; data.gaps has all", UserWarning)
-        return Step(*(np.concatenate(each) for each in zip(*made)))
+        return Steps(*(np.concatenate(each) for each in zip(*made)))
 
     def _own(self, steps, stride):
         """The step of each sample: those of a run where all of a window is, each stride-th."""
@@ -226,9 +225,9 @@ class GridRows:
         try:
             dataset = self.files.get(file)
             for variable in self.variables:
-                made[:, at:at + len(variable.names)] = files_of.values(dataset, self.axes, variable, series, begin, end)
+                made[:, at:at + len(variable.names)] = xarray_files.values(dataset, self.axes, variable, series, begin, end)
                 at += len(variable.names)
-        except files_of.BROKEN as why:
+        except xarray_files.BROKEN as why:
             if isinstance(why, Error):
                 raise
             raise DatasetError(f"{self.files.paths[file]}, steps {begin} to {end - 1}, cannot be read: {type(why).__name__}: {why}") from None
