@@ -18,18 +18,35 @@
 #define WAVE_LN_10 2.30258509299404568402
 #define WAVE_MOST_DB 200
 
-/* Does it change with these values? span: a parameter that a number is drawn from; -1: there is none. */
-static bool wave_varies(const struct op *op, unsigned p, int span)
+/* Of ops that are done by chance: that, and the parameter that a number is drawn from; -1: there is none. */
+static const struct wave_chance {
+	unsigned p;
+	int span;
+} wave_chances[OP_COUNT] = {
+    [OP_VOL] = {OP_VOL_P, OP_VOL_GAIN},
+    [OP_POLARITY_INVERSION] = {OP_POLARITY_INVERSION_P, -1},
+    [OP_ADD_NOISE] = {OP_ADD_NOISE_P, OP_ADD_NOISE_SNR},
+    [OP_LOW_PASS] = {OP_LOW_PASS_P, OP_LOW_PASS_CUTOFF_FREQ},
+    [OP_HIGH_PASS] = {OP_HIGH_PASS_P, OP_HIGH_PASS_CUTOFF_FREQ},
+};
+
+static bool wave_varies(const struct op *op)
 {
-	return op_varies(op, p, span >= 0 && op_is_span(op, (unsigned)span));
+	const struct wave_chance *chance = &wave_chances[op->id];
+
+	return op_varies(op, chance->p,
+			 chance->span >= 0 && op_is_span(op, (unsigned)chance->span));
 }
 
-static void wave_draw(const struct op *op, unsigned p, int span, struct op_drawn *drawn)
+static void wave_draw(const struct op *op, uint32_t height, uint32_t width, struct op_drawn *drawn)
 {
-	drawn->number[0] = draw_chance(&drawn->seq, op_number(op, p, 0));
-	if (span >= 0)
-		drawn->number[1] = draw_between(&drawn->seq, op_number(op, (unsigned)span, 0),
-						op_number(op, (unsigned)span, 1));
+	const struct wave_chance *chance = &wave_chances[op->id];
+	const double *span = op->value[BASE_MAX(chance->span, 0)].number;
+
+	(void)height, (void)width;
+	drawn->number[0] = draw_chance(&drawn->seq, op_number(op, chance->p, 0));
+	if (chance->span >= 0)
+		drawn->number[1] = draw_between(&drawn->seq, span[0], span[1]);
 }
 
 static double wave_of_db(double db)
@@ -70,20 +87,8 @@ static void wave_vol(const struct op *op, struct op_drawn *drawn, const struct w
 	}
 }
 
-static void wave_vol_draw(const struct op *op, uint32_t height, uint32_t width,
-			  struct op_drawn *drawn)
-{
-	(void)height, (void)width;
-	wave_draw(op, OP_VOL_P, OP_VOL_GAIN, drawn);
-}
-
-static bool wave_vol_varies(const struct op *op)
-{
-	return wave_varies(op, OP_VOL_P, OP_VOL_GAIN);
-}
-
 const struct op_impl wave_vol_op = {
-    .stage = OP_STAGE_WAVE, .draw = wave_vol_draw, .is_random = wave_vol_varies, .wave = wave_vol};
+    .stage = OP_STAGE_WAVE, .draw = wave_draw, .is_random = wave_varies, .wave = wave_vol};
 
 static void wave_invert(const struct op *op, struct op_drawn *drawn, const struct wave_part *part)
 {
@@ -92,22 +97,8 @@ static void wave_invert(const struct op *op, struct op_drawn *drawn, const struc
 		part->at[i] = -part->at[i];
 }
 
-static void wave_invert_draw(const struct op *op, uint32_t height, uint32_t width,
-			     struct op_drawn *drawn)
-{
-	(void)height, (void)width;
-	wave_draw(op, OP_POLARITY_INVERSION_P, -1, drawn);
-}
-
-static bool wave_invert_varies(const struct op *op)
-{
-	return wave_varies(op, OP_POLARITY_INVERSION_P, -1);
-}
-
-const struct op_impl wave_invert_op = {.stage = OP_STAGE_WAVE,
-				       .draw = wave_invert_draw,
-				       .is_random = wave_invert_varies,
-				       .wave = wave_invert};
+const struct op_impl wave_invert_op = {
+    .stage = OP_STAGE_WAVE, .draw = wave_draw, .is_random = wave_varies, .wave = wave_invert};
 
 enum wave_shape { /* as op_fade_words */
 		  WAVE_LINEAR = 0,
@@ -173,22 +164,13 @@ static void wave_noise(const struct op *op, struct op_drawn *drawn, const struct
 		part->at[i] += scale * part->spare[i];
 }
 
-static void wave_noise_draw(const struct op *op, uint32_t height, uint32_t width,
-			    struct op_drawn *drawn)
-{
-	(void)height, (void)width;
-	wave_draw(op, OP_ADD_NOISE_P, OP_ADD_NOISE_SNR, drawn);
-}
-
 static bool wave_noise_varies(const struct op *op)
 {
 	return op_number(op, OP_ADD_NOISE_P, 0) > 0;
 }
 
-const struct op_impl wave_noise_op = {.stage = OP_STAGE_WAVE,
-				      .draw = wave_noise_draw,
-				      .is_random = wave_noise_varies,
-				      .wave = wave_noise};
+const struct op_impl wave_noise_op = {
+    .stage = OP_STAGE_WAVE, .draw = wave_draw, .is_random = wave_noise_varies, .wave = wave_noise};
 
 /* ---- filters ---- */
 
@@ -237,32 +219,16 @@ static void wave_low(const struct op *op, struct op_drawn *drawn, const struct w
 	wave_pass(op_number(op, OP_LOW_PASS_Q, 0), drawn->number[1], false, part);
 }
 
-static void wave_low_draw(const struct op *op, uint32_t height, uint32_t width,
-			  struct op_drawn *drawn)
-{
-	(void)height, (void)width;
-	wave_draw(op, OP_LOW_PASS_P, OP_LOW_PASS_CUTOFF_FREQ, drawn);
-}
-
-static bool wave_low_varies(const struct op *op)
-{
-	return wave_varies(op, OP_LOW_PASS_P, OP_LOW_PASS_CUTOFF_FREQ);
-}
-
 const struct op_impl wave_low_op = {
-    .stage = OP_STAGE_WAVE, .draw = wave_low_draw, .is_random = wave_low_varies, .wave = wave_low};
+    .stage = OP_STAGE_WAVE, .draw = wave_draw, .is_random = wave_varies, .wave = wave_low};
 
 static void wave_high(const struct op *op, struct op_drawn *drawn, const struct wave_part *part)
 {
 	wave_pass(op_number(op, OP_HIGH_PASS_Q, 0), drawn->number[1], true, part);
 }
 
-/* Parameters of both stand in the same places. */
-_Static_assert((int)OP_HIGH_PASS_P == (int)OP_LOW_PASS_P &&
-		   (int)OP_HIGH_PASS_CUTOFF_FREQ == (int)OP_LOW_PASS_CUTOFF_FREQ,
-	       "low_pass, high_pass");
 const struct op_impl wave_high_op = {
-    .stage = OP_STAGE_WAVE, .draw = wave_low_draw, .is_random = wave_low_varies, .wave = wave_high};
+    .stage = OP_STAGE_WAVE, .draw = wave_draw, .is_random = wave_varies, .wave = wave_high};
 
 /* ---- what a model takes in ---- */
 
