@@ -28,20 +28,6 @@ static const char *dataset;
 
 /* ---- means ---- */
 
-/* RUNS_SAMPLES pictures that all have a form of each kind. */
-static const char *waves(const char *name)
-{
-	static char folder[PATH_MAX];
-
-	snprintf(folder, sizeof(folder), "%s", rig_path("%s", name));
-	mkdir(folder, 0755);
-	mkdir(rig_path("%s/class", name), 0755);
-	for (unsigned i = 0; i < RUNS_SAMPLES; i++)
-		ck_assert_int_eq(rig_write_waves(rig_path("%s/class/%04u.jpg", name, i), i, 256),
-				 0);
-	return folder;
-}
-
 static struct oa_options options_of(const char *pipeline)
 {
 	struct oa_options options = runs_options(dataset, OA_ORDER_SEEDED, 7, 8);
@@ -128,7 +114,7 @@ START_TEST(the_same_bytes_from_each_form)
 	struct hash_id without;
 	double from_kept = 0;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	without = digest_without(pipeline);
 	rig_start(point, KEEPS, NULL);
 	runs_assert_same(run(pipeline, NULL), without);
@@ -167,7 +153,7 @@ static void find_all(const char *point)
  * it does not wait for that. */
 START_TEST(all_comes_from_what_an_accessd_before_kept)
 {
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	rig_start("cache_point=decoded", KEEPS, NULL);
 	fill(NULL, RUNS_SAMPLES);
 	ck_assert(rig_wait_status("caches.0.write_us_per_mib", 1e-9, 1e12));
@@ -184,7 +170,7 @@ START_TEST(a_store_that_does_not_open_holds_nobody_up)
 	struct hash_id without;
 	char path[PATH_MAX];
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	without = digest_without(NULL);
 	rig_start("cache_size=0", NULL);
 	snprintf(path, sizeof(path), "%s/store/own", rig_host.dir);
@@ -209,7 +195,7 @@ START_TEST(other_pipelines_do_not_meet)
 	    "\"size\":32},{\"op\":\"cast\",\"dtype\":\"u8\"}]";
 	struct hash_id without, other_without;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	without = digest_without(EVAL_SPEC);
 	other_without = digest_without(other);
 	rig_start("cache_point=deepest", KEEPS, NULL);
@@ -346,7 +332,7 @@ START_TEST(one_parameter_keeps_two_jobs_apart)
 
 	double from_kept = 0;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	run_alone(jobs, 2);
 	rig_start("cache_point=deepest", KEEPS, NULL);
 	for (unsigned i = 0; rig_status("caches.0.values") < RUNS_SAMPLES || i < 3; i++) {
@@ -407,7 +393,7 @@ START_TEST(four_jobs_over_a_quarter)
 	char folder[PATH_MAX];
 	double hit = 0;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	run_alone(jobs, n);
 	rig_start("cache_point=decoded", "cache_size=2750K", "cache_force=1", "linger_s=0",
 		  "chunk=16", "workers=2", NULL);
@@ -454,7 +440,7 @@ START_TEST(a_form_that_is_not_there)
 	struct oa_options options;
 	struct oa_client *client;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	rig_start(KEEPS, NULL);
 	client = rig_connect();
 	options = options_of(NULL);
@@ -483,7 +469,7 @@ START_TEST(a_changed_file_is_noticed)
 	struct oa_batch *batch;
 	int r;
 
-	dataset = waves("own");
+	dataset = runs_waves("own");
 	snprintf(path, sizeof(path), "%s/class/0011.jpg", dataset);
 	rig_start("cache_point=packed", KEEPS, NULL);
 	fill(NULL, RUNS_SAMPLES);
@@ -564,7 +550,7 @@ START_TEST(another_library_is_another_form)
 
 	snprintf(other, sizeof(other), "%s", rig_path("other%d", _i));
 	make_other_libjpeg(other);
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	rig_start(point, KEEPS, NULL);
 	fill(NULL, RUNS_SAMPLES);
 	find_all(point);
@@ -588,7 +574,7 @@ START_TEST(damage_is_no_job_s_business)
 	struct hash_id without;
 	struct stat st;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	without = digest_without(NULL);
 	rig_start("cache_point=packed", KEEPS, NULL);
 	fill(NULL, RUNS_SAMPLES);
@@ -651,7 +637,7 @@ START_TEST(damage_that_kills_at_the_opening)
 {
 	struct hash_id without;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	without = digest_without(NULL);
 	leave_empty_store();
 	overfill_names(cache_file());
@@ -672,7 +658,7 @@ START_TEST(truncated_beside_a_job)
 	struct oa_stream *stream;
 	struct hash *hash;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	without = digest_without(NULL);
 	rig_start("cache_point=packed", KEEPS, NULL);
 	fill(NULL, RUNS_SAMPLES);
@@ -709,7 +695,7 @@ START_TEST(a_store_that_kills_is_given_up)
 {
 	struct hash_id without;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	without = digest_without(NULL);
 	rig_start("cache_point=packed", KEEPS, NULL);
 	fill(NULL, RUNS_SAMPLES);
@@ -731,7 +717,7 @@ START_TEST(readers_die_beside_it)
 {
 	struct hash_id without;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	without = digest_without(NULL);
 	rig_start("cache_point=decoded", KEEPS, NULL);
 	for (unsigned i = 0; i < 3; i++) { /* six in a row would be hopeless */
@@ -754,7 +740,7 @@ START_TEST(a_part_fits)
 	double first, again = 0;
 	struct stat st;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	without = digest_without(NULL);
 	rig_start("cache_point=decoded", SMALL, NULL);
 	fill(NULL, 2);
@@ -779,7 +765,7 @@ START_TEST(a_full_store_changes_its_form)
 	struct hash_id without;
 	double of_old, from_kept = 0;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	without = digest_without(NULL);
 	rig_start("cache_point=decoded", SMALL, NULL);
 	fill(NULL, 2);
@@ -806,7 +792,7 @@ START_TEST(nowhere_but_in_memory)
 	char path[3 * PATH_MAX];
 	double from_kept = 0;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	without = digest_without(NULL);
 	rig_start("cache_size=0", NULL);
 	snprintf(path, sizeof(path), "rm -rf '%s/store' && %s '%s/store%s'", rig_host.dir,

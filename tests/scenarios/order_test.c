@@ -6,130 +6,33 @@
  * others, with other batches and chunks, after a kill -9 of accessd, and resumed at any point.
  */
 
-#include "tests/scenarios/rig.h"
+#include "tests/scenarios/runs.h"
 
-#include "base/hash.h"
-
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define SAMPLES 67 /* blocks: more than a word of bits has */
-#define EPOCHS 2
-#define CROP_SPEC                                                                         \
-	"[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[24,24]},{\"op\":" \
-	"\"hflip\"},"                                                                     \
-	"{\"op\":\"cast\",\"dtype\":\"u8\"}]"
 #define EVAL_SPEC                                                                               \
 	"[{\"op\":\"decode\"},{\"op\":\"resize\",\"size\":[16,16]},{\"op\":\"cast\",\"dtype\":" \
 	"\"u8\"}]"
 
 static const char *dataset;
 
-/* Copies of one photograph: crops of it differ, as those of one colour would not. */
-static const char *photos(const char *dir)
-{
-	const char *from = getenv("top_srcdir");
-	char photo[PATH_MAX], path[PATH_MAX];
-
-	snprintf(photo, sizeof(photo), "%s/tests/worker/photo.jpg", from ? from : ".");
-	snprintf(path, sizeof(path), "%s", rig_path("%s", dir));
-	mkdir(path, 0755);
-	snprintf(path, sizeof(path), "%s", rig_path("%s/class", dir));
-	mkdir(path, 0755);
-	for (int i = 0; i < SAMPLES; i++) {
-		snprintf(path, sizeof(path), "%s", rig_path("%s/class/%04d.jpg", dir, i));
-		ck_assert_msg(symlink(photo, path) == 0 || errno == EEXIST, "%s", strerror(errno));
-	}
-	return rig_path("%s", dir);
-}
-
-static struct oa_options options_of(enum oa_order order, uint64_t seed, uint32_t batch)
-{
-	return (struct oa_options){
-	    .size = sizeof(struct oa_options),
-	    .dataset = dataset,
-	    .pipeline = CROP_SPEC,
-	    .batch = batch,
-	    .epochs = EPOCHS,
-	    .order = order,
-	    .seed = seed,
-	};
-}
-
-static struct oa_batch *next(struct oa_stream *stream)
-{
-	struct oa_batch *batch = NULL;
-	int r = oa_next(stream, PATIENCE_MS, &batch);
-
-	ck_assert_msg(r == 0 || r == OA_E_END, "%s: %s", oa_error_name(r), oa_error_text(stream));
-	return batch;
-}
-
-/* Sample by sample, so that the cut into batches does not matter. */
-static void digest_batch(struct hash *hash, const struct oa_batch *batch)
-{
-	struct oa_batch_info info = {.size = sizeof(info)};
-	struct oa_field field = {.size = sizeof(field)};
-
-	oa_batch_info(batch, &info);
-	for (uint32_t i = 0; i < info.count; i++) {
-		hash_add_u64(hash, info.epoch);
-		hash_add_u64(hash, (uint64_t)info.ids[i]);
-		for (uint32_t f = 0; oa_batch_field(batch, f, &field) == 0; f++)
-			hash_add(hash, (const uint8_t *)field.data + i * (uint64_t)field.strides[0],
-				 (size_t)(field.bytes / info.count));
-	}
-}
-
-/* All of a stream that is left. */
-static void digest_rest(struct hash *hash, struct oa_stream *stream)
-{
-	struct oa_batch *batch;
-
-	while ((batch = next(stream))) {
-		digest_batch(hash, batch);
-		oa_release(batch);
-	}
-}
-
-static struct hash_id digest_run(const struct oa_options *options)
-{
-	struct oa_client *client = rig_connect();
-	struct oa_stream *stream = rig_open(client, options);
-	struct hash_id id;
-	struct hash *hash;
-
-	ck_assert_int_eq(hash_new(&hash), 0);
-	digest_rest(hash, stream);
-	hash_finish(hash, &id);
-	hash_free(hash);
-	oa_close(stream);
-	oa_disconnect(client);
-	return id;
-}
-
 /* What every other run of this plan must give. */
 static struct hash_id reference(uint64_t seed)
 {
-	struct oa_options options = options_of(OA_ORDER_SEEDED, seed, 8);
+	struct oa_options options = runs_options(dataset, OA_ORDER_SEEDED, seed, 8);
 	struct hash_id id;
 
 	rig_start("workers=2", NULL);
-	id = digest_run(&options);
+	id = runs_digest(&options);
 	rig_end();
 	return id;
-}
-
-static void assert_same(struct hash_id a, struct hash_id b)
-{
-	ck_assert_mem_eq(a.bytes, b.bytes, sizeof(a.bytes));
 }
 
 START_TEST(a_plan_is_the_same_with_any_batches_and_chunks)
@@ -141,14 +44,15 @@ START_TEST(a_plan_is_the_same_with_any_batches_and_chunks)
 	    {1, "chunk=1"}, {7, "chunk=16"}, {16, "chunk=7"}, {67, "chunk=5"}, {80, "chunk=80"}};
 	struct hash_id id, other;
 
-	dataset = photos("plan");
+	dataset = runs_copies("plan", SAMPLES);
 	id = reference(5);
 	for (size_t i = 0; i < BASE_ARRAY_LEN(ways); i++) {
-		struct oa_options options = options_of(OA_ORDER_SEEDED, 5, ways[i].batch);
+		struct oa_options options =
+		    runs_options(dataset, OA_ORDER_SEEDED, 5, ways[i].batch);
 
 		rig_start("workers=1", ways[i].chunk, NULL);
 		options.flags = i % 2 ? OA_COPY : 0;
-		assert_same(digest_run(&options), id);
+		runs_assert_same(runs_digest(&options), id);
 		rig_end();
 	}
 	other = reference(6);
@@ -161,12 +65,12 @@ static int start_sharer(unsigned number)
 {
 	static const enum oa_order orders[] = {OA_ORDER_USUAL, OA_ORDER_SEEDED,
 					       OA_ORDER_SEQUENTIAL};
-	struct oa_options options =
-	    options_of(orders[number % 3], number % 3 ? 5 + number % 2 : 0, 3 + 4 * number);
+	struct oa_options options = runs_options(dataset, orders[number % 3],
+						 number % 3 ? 5 + number % 2 : 0, 3 + 4 * number);
 	int pid = fork();
 
 	if (pid == 0) {
-		digest_run(&options);
+		runs_digest(&options);
 		_exit(0);
 	}
 	return pid;
@@ -175,21 +79,21 @@ static int start_sharer(unsigned number)
 /* 7 others at once, one of them with the same plan; then alone again: always the same bytes. */
 START_TEST(a_plan_is_the_same_beside_others)
 {
-	struct oa_options options = options_of(OA_ORDER_SEEDED, 5, 8);
+	struct oa_options options = runs_options(dataset, OA_ORDER_SEEDED, 5, 8);
 	struct hash_id id;
 	int pids[7], status;
 
-	dataset = options.dataset = photos("beside");
+	dataset = options.dataset = runs_copies("beside", SAMPLES);
 	id = reference(5);
 	rig_start("workers=2", "chunk=8", NULL);
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(pids); i++)
 		pids[i] = start_sharer(i);
-	assert_same(digest_run(&options), id);
+	runs_assert_same(runs_digest(&options), id);
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(pids); i++) {
 		ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
 		ck_assert_int_eq(status, 0);
 	}
-	assert_same(digest_run(&options), id);
+	runs_assert_same(runs_digest(&options), id);
 	rig_end();
 }
 END_TEST
@@ -202,30 +106,30 @@ static void kill_and_restart(void)
 
 START_TEST(a_plan_is_the_same_after_a_kill)
 {
-	struct oa_options options = options_of(OA_ORDER_SEEDED, 5, 8);
+	struct oa_options options = runs_options(dataset, OA_ORDER_SEEDED, 5, 8);
 	struct oa_client *client;
 	struct oa_stream *stream;
 	struct hash_id id, again;
 	struct hash *hash;
 
-	dataset = options.dataset = photos("kill");
+	dataset = options.dataset = runs_copies("kill", SAMPLES);
 	id = reference(5);
 	rig_start("workers=2", "chunk=8", NULL);
 	client = rig_connect();
 	stream = rig_open(client, &options);
 	ck_assert_int_eq(hash_new(&hash), 0);
 	for (int i = 0; i < 9; i++) {
-		struct oa_batch *batch = next(stream);
+		struct oa_batch *batch = runs_next(stream);
 
 		if (i == 4 || i == 8)
 			kill_and_restart();
-		digest_batch(hash, batch); /* held through the kill */
+		runs_digest_batch(hash, batch); /* held through the kill */
 		oa_release(batch);
 	}
-	digest_rest(hash, stream);
+	runs_digest_rest(hash, stream);
 	hash_finish(hash, &again);
 	hash_free(hash);
-	assert_same(again, id);
+	runs_assert_same(again, id);
 	oa_close(stream);
 	oa_disconnect(client);
 	rig_end();
@@ -245,8 +149,8 @@ static bool run_part(const struct oa_options *usual, uint32_t batch, unsigned n,
 	options.token = *token;
 	options.token_size = *size;
 	stream = rig_open(client, &options);
-	while (n-- && (got = next(stream))) {
-		digest_batch(hash, got);
+	while (n-- && (got = runs_next(stream))) {
+		runs_digest_batch(hash, got);
 		oa_release(got);
 	}
 	free(*token);
@@ -263,11 +167,11 @@ static bool run_part(const struct oa_options *usual, uint32_t batch, unsigned n,
 /* Cut after 1, 2, 3 ... batches, and resumed with another B each time. */
 START_TEST(a_plan_resumes_at_any_point)
 {
-	struct oa_options options = options_of(OA_ORDER_SEEDED, 5, 8);
+	struct oa_options options = runs_options(dataset, OA_ORDER_SEEDED, 5, 8);
 	struct hash_id id, again;
 	struct hash *hash;
 
-	dataset = options.dataset = photos("resume");
+	dataset = options.dataset = runs_copies("resume", SAMPLES);
 	id = reference(5);
 	rig_start("workers=2", "chunk=8", NULL);
 	for (unsigned step = 1; step < 8; step++) {
@@ -281,7 +185,7 @@ START_TEST(a_plan_resumes_at_any_point)
 		hash_finish(hash, &again);
 		hash_free(hash);
 		free(token);
-		assert_same(again, id);
+		runs_assert_same(again, id);
 	}
 	rig_end();
 }
@@ -301,7 +205,8 @@ static void world_digest(const struct oa_options *options, uint32_t ranks, struc
 static void *be_sharer(void *arg)
 {
 	struct sharer *sharer = arg;
-	struct oa_options options = options_of(sharer->order, sharer->seed, sharer->batch);
+	struct oa_options options =
+	    runs_options(dataset, sharer->order, sharer->seed, sharer->batch);
 	struct hash *hash;
 
 	options.pipeline = sharer->pipeline;
@@ -317,17 +222,17 @@ static void *be_sharer(void *arg)
 START_TEST(each_job_is_as_it_is_alone)
 {
 	static struct sharer sharers[] = {
-	    {OA_ORDER_SEEDED, CROP_SPEC, 5, 8, 1, {{0}}},
-	    {OA_ORDER_SEEDED, CROP_SPEC, 5, 3, 4, {{0}}},
-	    {OA_ORDER_SEEDED, CROP_SPEC, 6, 16, 2, {{0}}},
+	    {OA_ORDER_SEEDED, RUNS_SPEC, 5, 8, 1, {{0}}},
+	    {OA_ORDER_SEEDED, RUNS_SPEC, 5, 3, 4, {{0}}},
+	    {OA_ORDER_SEEDED, RUNS_SPEC, 6, 16, 2, {{0}}},
 	    {OA_ORDER_SEEDED, EVAL_SPEC, 5, 7, 3, {{0}}},
 	    {OA_ORDER_SEQUENTIAL, EVAL_SPEC, 1, 10, 1, {{0}}},
-	    {OA_ORDER_SEQUENTIAL, CROP_SPEC, 9, 5, 2, {{0}}},
+	    {OA_ORDER_SEQUENTIAL, RUNS_SPEC, 9, 5, 2, {{0}}},
 	};
 	struct hash_id alone[BASE_ARRAY_LEN(sharers)];
 	pthread_t threads[BASE_ARRAY_LEN(sharers)];
 
-	dataset = photos("kinds");
+	dataset = runs_copies("kinds", SAMPLES);
 	for (size_t i = 0; i < BASE_ARRAY_LEN(sharers); i++) {
 		rig_start("workers=2", "slots=40", NULL);
 		be_sharer(&sharers[i]);
@@ -339,9 +244,9 @@ START_TEST(each_job_is_as_it_is_alone)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, be_sharer, &sharers[i]), 0);
 	for (size_t i = 0; i < BASE_ARRAY_LEN(sharers); i++) {
 		pthread_join(threads[i], NULL);
-		assert_same(sharers[i].id, alone[i]);
+		runs_assert_same(sharers[i].id, alone[i]);
 	}
-	assert_same(alone[1], alone[0]); /* the same samples in the same order, shared out */
+	runs_assert_same(alone[1], alone[0]); /* the same samples in the same order, shared out */
 	ck_assert_mem_ne(alone[2].bytes, alone[0].bytes, sizeof(alone[0].bytes));
 	rig_end();
 }
@@ -349,17 +254,17 @@ END_TEST
 
 START_TEST(a_sequence_is_a_sequence)
 {
-	struct oa_options options = options_of(OA_ORDER_SEQUENTIAL, 0, 7);
+	struct oa_options options = runs_options(dataset, OA_ORDER_SEQUENTIAL, 0, 7);
 	struct oa_client *client;
 	struct oa_stream *stream;
 	struct oa_batch *batch;
 	int64_t expected = 0;
 
-	dataset = options.dataset = photos("sequence");
+	dataset = options.dataset = runs_copies("sequence", SAMPLES);
 	rig_start("workers=2", "chunk=9", NULL);
 	client = rig_connect();
 	stream = rig_open(client, &options);
-	while ((batch = next(stream))) {
+	while ((batch = runs_next(stream))) {
 		struct oa_batch_info info = {.size = sizeof(info)};
 
 		oa_batch_info(batch, &info);
@@ -369,7 +274,7 @@ START_TEST(a_sequence_is_a_sequence)
 		ck_assert_int_eq(info.is_last, expected % SAMPLES == 0);
 		oa_release(batch);
 	}
-	ck_assert_int_eq(expected, EPOCHS * SAMPLES);
+	ck_assert_int_eq(expected, RUNS_EPOCHS * SAMPLES);
 	oa_close(stream);
 	oa_disconnect(client);
 	rig_end();
@@ -409,11 +314,11 @@ static bool world_step(struct world *world, struct hash *hash)
 	unsigned ended = 0;
 
 	for (uint32_t rank = 0; rank < world->ranks; rank++) {
-		struct oa_batch *batch = next(world->stream[rank]);
+		struct oa_batch *batch = runs_next(world->stream[rank]);
 
 		ended += batch == NULL;
 		if (batch)
-			digest_batch(hash, batch);
+			runs_digest_batch(hash, batch);
 		oa_release(batch);
 	}
 	ck_assert(ended == 0 || ended == world->ranks); /* equal batch counts */
@@ -437,10 +342,10 @@ START_TEST(ranks_share_out_a_plan)
 	static const struct {
 		uint32_t ranks, batch;
 	} worlds[] = {{2, 4}, {3, 5}, {4, 16}, {8, 1}, {8, 9}, {1, 8}};
-	struct oa_options options = options_of(OA_ORDER_SEEDED, 5, 8);
+	struct oa_options options = runs_options(dataset, OA_ORDER_SEEDED, 5, 8);
 	struct hash_id id, again;
 
-	dataset = options.dataset = photos("ranks");
+	dataset = options.dataset = runs_copies("ranks", SAMPLES);
 	id = reference(5);
 	rig_start("workers=2", "chunk=8", "slots=20", NULL);
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(worlds); i++) {
@@ -451,7 +356,7 @@ START_TEST(ranks_share_out_a_plan)
 		world_digest(&options, worlds[i].ranks, hash);
 		hash_finish(hash, &again);
 		hash_free(hash);
-		assert_same(again, id);
+		runs_assert_same(again, id);
 	}
 	rig_end();
 }
@@ -460,14 +365,14 @@ END_TEST
 START_TEST(ranks_resume_with_other_numbers)
 {
 	static const uint32_t ranks[] = {8, 4, 6, 1, 3, 2};
-	struct oa_options options = options_of(OA_ORDER_SEEDED, 5, 8);
+	struct oa_options options = runs_options(dataset, OA_ORDER_SEEDED, 5, 8);
 	struct hash_id id, again;
 	void *token = NULL;
 	size_t size = 0;
 	struct hash *hash;
 	bool more = true;
 
-	dataset = options.dataset = photos("world");
+	dataset = options.dataset = runs_copies("world", SAMPLES);
 	id = reference(5);
 	rig_start("workers=2", "chunk=8", "slots=20", NULL);
 	ck_assert_int_eq(hash_new(&hash), 0);
@@ -491,7 +396,7 @@ START_TEST(ranks_resume_with_other_numbers)
 	hash_finish(hash, &again);
 	hash_free(hash);
 	free(token);
-	assert_same(again, id);
+	runs_assert_same(again, id);
 	rig_end();
 }
 END_TEST
@@ -510,12 +415,12 @@ static void count_batch(const struct oa_batch *batch, unsigned *seen)
  * and each good sample comes once an epoch. */
 START_TEST(ranks_end_together_whatever_is_bad)
 {
-	struct oa_options options = options_of(OA_ORDER_SEEDED, 5, 4);
+	struct oa_options options = runs_options(dataset, OA_ORDER_SEEDED, 5, 4);
 	unsigned seen[SAMPLES] = {0}, steps = 0;
 	struct world world;
 	bool more = true;
 
-	dataset = options.dataset = photos("holes");
+	dataset = options.dataset = runs_copies("holes", SAMPLES);
 	for (int i = 0; i < 7; i++) {
 		const char *path = rig_path("holes/class/%04d.jpg", 3 + i * (i + 1));
 		FILE *file;
@@ -535,7 +440,7 @@ START_TEST(ranks_end_together_whatever_is_bad)
 		unsigned ended = 0;
 
 		for (uint32_t rank = 0; rank < 3; rank++) {
-			batch[rank] = next(world.stream[rank]);
+			batch[rank] = runs_next(world.stream[rank]);
 			ended += !batch[rank];
 			if (batch[rank])
 				count_batch(batch[rank], seen);
@@ -545,13 +450,13 @@ START_TEST(ranks_end_together_whatever_is_bad)
 		more = ended == 0;
 		steps += more;
 	}
-	ck_assert_uint_eq(steps, EPOCHS * ((SAMPLES + 11) / 12));
+	ck_assert_uint_eq(steps, RUNS_EPOCHS * ((SAMPLES + 11) / 12));
 	for (int i = 0; i < 7; i++) {
 		ck_assert_uint_eq(seen[3 + i * (i + 1)], 0);
-		seen[3 + i * (i + 1)] = EPOCHS;
+		seen[3 + i * (i + 1)] = RUNS_EPOCHS;
 	}
 	for (int i = 0; i < SAMPLES; i++)
-		ck_assert_uint_eq(seen[i], EPOCHS);
+		ck_assert_uint_eq(seen[i], RUNS_EPOCHS);
 	world_close(&world);
 	rig_end();
 }
@@ -560,7 +465,7 @@ END_TEST
 /* Samples preprocessed for two jobs with this order and pipeline that go in step. */
 static double work_of_two(enum oa_order order, const char *pipeline)
 {
-	struct oa_options options = options_of(order, 5, 4);
+	struct oa_options options = runs_options(dataset, order, 5, 4);
 	struct oa_client *client;
 	struct oa_stream *stream[2];
 	struct oa_batch *batch;
@@ -574,7 +479,7 @@ static double work_of_two(enum oa_order order, const char *pipeline)
 	stream[1] = rig_open(client, &options);
 	while (more)
 		for (int i = 0; i < 2; i++) {
-			batch = next(stream[i]);
+			batch = runs_next(stream[i]);
 			more = batch != NULL;
 			oa_release(batch);
 		}
@@ -589,9 +494,10 @@ static double work_of_two(enum oa_order order, const char *pipeline)
 /* Two jobs with the same seed that start together cost one: redundancy at most 1.02. */
 START_TEST(the_same_plan_is_made_once)
 {
-	dataset = photos("twice");
-	ck_assert_double_le(work_of_two(OA_ORDER_SEEDED, CROP_SPEC), 1.02 * EPOCHS * SAMPLES);
-	ck_assert_double_le(work_of_two(OA_ORDER_SEQUENTIAL, EVAL_SPEC), 1.02 * EPOCHS * SAMPLES);
+	dataset = runs_copies("twice", SAMPLES);
+	ck_assert_double_le(work_of_two(OA_ORDER_SEEDED, RUNS_SPEC), 1.02 * RUNS_EPOCHS * SAMPLES);
+	ck_assert_double_le(work_of_two(OA_ORDER_SEQUENTIAL, EVAL_SPEC),
+			    1.02 * RUNS_EPOCHS * SAMPLES);
 }
 END_TEST
 
@@ -611,12 +517,12 @@ static void assert_refused(struct oa_options *options, int code, const char *say
 /* A plan cannot be left in the middle, nor taken for another one. */
 START_TEST(what_does_not_fit_is_refused)
 {
-	struct oa_options options = options_of(OA_ORDER_SEEDED, 5, 8);
+	struct oa_options options = runs_options(dataset, OA_ORDER_SEEDED, 5, 8);
 	struct hash *hash;
 	void *token = NULL;
 	size_t size = 0;
 
-	dataset = options.dataset = photos("refused");
+	dataset = options.dataset = runs_copies("refused", SAMPLES);
 	rig_start("workers=2", NULL);
 	ck_assert_int_eq(hash_new(&hash), 0);
 	run_part(&options, 8, 2, &token, &size, hash);
@@ -650,12 +556,12 @@ START_TEST(tokens_of_dealt_orders_fit_each_other)
 {
 	static const enum oa_order orders[] = {OA_ORDER_USUAL, OA_ORDER_ANY, OA_ORDER_CAROUSEL,
 					       OA_ORDER_USUAL};
-	struct oa_options options = options_of(OA_ORDER_USUAL, 0, 8);
+	struct oa_options options = runs_options(dataset, OA_ORDER_USUAL, 0, 8);
 	void *token = NULL;
 	size_t size = 0;
 	struct hash *hash;
 
-	dataset = options.dataset = photos("dealt");
+	dataset = options.dataset = runs_copies("dealt", SAMPLES);
 	options.pipeline = EVAL_SPEC;
 	rig_start("workers=2", NULL);
 	ck_assert_int_eq(hash_new(&hash), 0);

@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define EVAL_SPEC                                                                        \
@@ -24,22 +23,6 @@ static const char *dataset;
 static double served; /* samples that jobs of this accessd had: at most so many came from memory */
 
 /* ---- means ---- */
-
-/* RUNS_SAMPLES pictures that all have a form of each kind. */
-static const char *waves(const char *name)
-{
-	static char folders[2][PATH_MAX];
-	static unsigned n;
-	char *folder = folders[n++ % 2];
-
-	snprintf(folder, PATH_MAX, "%s", rig_path("%s", name));
-	mkdir(folder, 0755);
-	mkdir(rig_path("%s/class", name), 0755);
-	for (unsigned i = 0; i < RUNS_SAMPLES; i++)
-		ck_assert_int_eq(rig_write_waves(rig_path("%s/class/%04u.jpg", name, i), i, 256),
-				 0);
-	return folder;
-}
 
 static struct oa_options options_of(const char *pipeline, uint32_t epochs)
 {
@@ -129,7 +112,7 @@ START_TEST(the_same_bytes_from_memory)
 	const char *point = cases[_i].point, *pipeline = cases[_i].pipeline;
 	struct hash_id without;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	without = digest_without(pipeline);
 	rig_start(point, "cache_memory=32M", KEEPS, NULL);
 	fill(pipeline, without, RUNS_SAMPLES);
@@ -144,7 +127,7 @@ START_TEST(from_the_disk_into_memory)
 {
 	struct hash_id without;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	without = digest_without(EVAL_SPEC);
 	rig_start("cache_point=deepest", "cache_memory=32M", KEEPS, NULL);
 	fill(EVAL_SPEC, without, RUNS_SAMPLES);
@@ -160,7 +143,7 @@ START_TEST(streams_of_one_dataset_share)
 {
 	struct hash_id without, eval_without;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	without = digest_without(NULL);
 	eval_without = digest_without(EVAL_SPEC);
 	rig_start("cache_point=packed", "variants=1", KEEPS, NULL);
@@ -176,7 +159,7 @@ END_TEST
 START_TEST(a_part_fits)
 {
 	struct hash_id without, other_without;
-	const char *photos = waves("photos"), *others = waves("others");
+	const char *photos = runs_waves("photos"), *others = runs_waves("others");
 
 	dataset = others;
 	other_without = digest_without(NULL);
@@ -211,7 +194,7 @@ START_TEST(readers_die_beside_it)
 	struct hash_id without, with;
 	struct hash *hash;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	options = options_of(NULL, epochs);
 	rig_start("cache_size=0", "linger_s=0", "chunk=16", "workers=2", NULL);
 	without = runs_digest(&options);
@@ -268,7 +251,7 @@ START_TEST(tasks_outlive_their_reader)
 	struct hash *hash;
 	pid_t workers[2];
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	options = options_of(NULL, EPOCHS);
 	other_options = options_of(EVAL_SPEC, EPOCHS);
 	other_options.seed++;
@@ -314,7 +297,7 @@ START_TEST(streams_come_first)
 	struct hash_id without;
 	double memory, kept;
 
-	dataset = waves("photos");
+	dataset = runs_waves("photos");
 	without = digest_without(NULL);
 	rig_start("cache_point=decoded", "cache_memory=16M", "memory=64M", "arena=8M", "slots=4",
 		  KEEPS, NULL);

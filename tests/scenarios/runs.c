@@ -11,30 +11,43 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CROP_SPEC                                                                         \
-	"[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[24,24]},{\"op\":" \
-	"\"hflip\"},"                                                                     \
-	"{\"op\":\"cast\",\"dtype\":\"u8\"}]"
-
-const char *runs_photos(const char *dir)
+static const char *make_folder(const char *name)
 {
 	static char folders[4][PATH_MAX];
 	static unsigned n_folders;
-	const char *from = getenv("top_srcdir");
-	char photo[PATH_MAX], path[PATH_MAX], *ret;
+	char *folder = folders[n_folders++ % BASE_ARRAY_LEN(folders)];
+
+	snprintf(folder, PATH_MAX, "%s", rig_path("%s", name));
+	mkdir(folder, 0755);
+	mkdir(rig_path("%s/class", name), 0755);
+	return folder;
+}
+
+const char *runs_copies(const char *dir, unsigned samples)
+{
+	const char *from = getenv("top_srcdir"), *folder = make_folder(dir);
+	char photo[PATH_MAX];
 
 	snprintf(photo, sizeof(photo), "%s/tests/worker/photo.jpg", from ? from : ".");
-	snprintf(path, sizeof(path), "%s", rig_path("%s", dir));
-	mkdir(path, 0755);
-	snprintf(path, sizeof(path), "%s", rig_path("%s/class", dir));
-	mkdir(path, 0755);
-	for (int i = 0; i < RUNS_SAMPLES; i++) {
-		snprintf(path, sizeof(path), "%s", rig_path("%s/class/%04d.jpg", dir, i));
-		ck_assert_msg(symlink(photo, path) == 0 || errno == EEXIST, "%s", strerror(errno));
-	}
-	ret = folders[n_folders++ % BASE_ARRAY_LEN(folders)];
-	snprintf(ret, PATH_MAX, "%s", rig_path("%s", dir));
-	return ret;
+	for (unsigned i = 0; i < samples; i++)
+		ck_assert_msg(symlink(photo, rig_path("%s/class/%04u.jpg", dir, i)) == 0 ||
+				  errno == EEXIST,
+			      "%s", strerror(errno));
+	return folder;
+}
+
+const char *runs_photos(const char *dir)
+{
+	return runs_copies(dir, RUNS_SAMPLES);
+}
+
+const char *runs_waves(const char *dir)
+{
+	const char *folder = make_folder(dir);
+
+	for (unsigned i = 0; i < RUNS_SAMPLES; i++)
+		ck_assert_int_eq(rig_write_waves(rig_path("%s/class/%04u.jpg", dir, i), i, 256), 0);
+	return folder;
 }
 
 struct oa_options runs_options(const char *dataset, enum oa_order order, uint64_t seed,
@@ -43,7 +56,7 @@ struct oa_options runs_options(const char *dataset, enum oa_order order, uint64_
 	return (struct oa_options){
 	    .size = sizeof(struct oa_options),
 	    .dataset = dataset,
-	    .pipeline = CROP_SPEC,
+	    .pipeline = RUNS_SPEC,
 	    .batch = batch,
 	    .epochs = RUNS_EPOCHS,
 	    .order = order,

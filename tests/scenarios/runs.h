@@ -9,10 +9,17 @@
 
 #define RUNS_SAMPLES 53
 #define RUNS_EPOCHS 2
+#define RUNS_SPEC                                                                         \
+	"[{\"op\":\"decode\"},{\"op\":\"random_resized_crop\",\"size\":[24,24]},{\"op\":" \
+	"\"hflip\"},"                                                                     \
+	"{\"op\":\"cast\",\"dtype\":\"u8\"}]"
 
-/* RUNS_SAMPLES copies of one photograph: crops of it differ, as those of one colour would not. */
-const char *runs_photos(const char *dir);
-/* RUNS_EPOCHS epochs of random crops. */
+/* A folder with so many copies of one photograph: crops of it differ, as those of one colour would not. */
+const char *runs_copies(const char *dir, unsigned samples);
+const char *runs_photos(const char *dir); /* RUNS_SAMPLES of them */
+/* RUNS_SAMPLES pictures that all have a form of each kind. */
+const char *runs_waves(const char *dir);
+/* RUNS_EPOCHS epochs of RUNS_SPEC. */
 struct oa_options runs_options(const char *dataset, enum oa_order order, uint64_t seed,
 			       uint32_t batch);
 /* The next batch. NULL at the end. */
