@@ -5,12 +5,12 @@
  * rounds the other way, and never far from libm's.
  */
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/exact.h"
 #include "base/philox.h"
+#include "tests/suite.h"
 
 #define ARGUMENTS 20000
 
@@ -123,19 +123,14 @@ START_TEST(what_is_sure_is_so_for_any_libm)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("exact");
-	TCase *tcase = tcase_create("exact");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, the_nearest_double);
 	tcase_add_test(tcase, libm_is_not_far);
 	tcase_add_test(tcase, what_is_sure_is_so_for_any_libm);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("exact", add);
 }

@@ -5,8 +5,8 @@
 #include "base/base.h"
 #include "base/log.h"
 #include "base/log_keys.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -346,14 +346,8 @@ START_TEST(levels_are_read)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tests)
 {
-	Suite *suite = suite_create("log");
-	TCase *tests = tcase_create("log");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tests);
 	tcase_add_test(tests, a_line_has_time_level_event_and_keys);
 	tcase_add_test(tests, no_text_ends_its_quotes);
 	tcase_add_test(tests, numbers_are_as_printf_has_them);
@@ -368,8 +362,9 @@ int main(void)
 	tcase_add_test(tests, a_closed_pipe_stops_nobody);
 	tcase_add_test(tests, threads_write_whole_lines);
 	tcase_add_test(tests, levels_are_read);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("log", add);
 }

@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "base/owner.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 #define KEY UINT64_C(0x8d1f3a9b2c7e5046)
 
@@ -156,14 +156,8 @@ START_TEST(owners_are_frozen)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("owner");
-	TCase *tcase = tcase_create("owner");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, one_that_comes_takes_its_share_and_nothing_else_moves);
 	tcase_add_test(tcase, the_next_is_the_owner_without_the_owner);
@@ -172,9 +166,9 @@ int main(void)
 	tcase_add_test(tcase, nodes_of_a_spread_have_even_parts);
 	tcase_add_test(tcase, the_order_of_nodes_is_nothing);
 	tcase_add_test(tcase, owners_are_frozen);
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("owner", add);
 }

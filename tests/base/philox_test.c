@@ -2,8 +2,8 @@
 
 #include "base/base.h"
 #include "base/philox.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <stdlib.h>
 
 /* The known answers that the paper's authors publish with Random123 (philox4x32, 10 rounds). */
@@ -122,14 +122,8 @@ START_TEST(draws_are_frozen)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tests)
 {
-	Suite *suite = suite_create("philox");
-	TCase *tests = tcase_create("philox");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tests);
 	tcase_add_loop_test(tests, block_gives_the_published_answers, 0, BASE_ARRAY_LEN(known));
 	tcase_add_test(tests, sequence_walks_blocks_word_by_word);
 	tcase_add_test(tests, sequence_never_leaves_its_stream);
@@ -137,8 +131,9 @@ int main(void)
 	tcase_add_loop_test(tests, below_stays_below, 0, BASE_ARRAY_LEN(bounds));
 	tcase_add_test(tests, below_has_no_bias);
 	tcase_add_test(tests, draws_are_frozen);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("philox", add);
 }

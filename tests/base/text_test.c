@@ -5,8 +5,8 @@
 #include "base/base.h"
 #include "base/bits.h"
 #include "base/hash.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -338,14 +338,8 @@ START_TEST(texts_are_made_and_sorted)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tests)
 {
-	Suite *suite = suite_create("text");
-	TCase *tests = tcase_create("text");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tests);
 	tcase_add_loop_test(tests, sizes_are_written, 0, BASE_ARRAY_LEN(formats));
 	tcase_add_loop_test(tests, sizes_are_read, 0, BASE_ARRAY_LEN(sizes));
 	tcase_add_loop_test(tests, numbers_are_read, 0, BASE_ARRAY_LEN(numbers));
@@ -359,8 +353,9 @@ int main(void)
 	tcase_add_test(tests, random_bytes_differ);
 	tcase_add_test(tests, variables_count_when_they_say_something);
 	tcase_add_test(tests, texts_are_made_and_sorted);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("text", add);
 }

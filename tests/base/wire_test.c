@@ -2,8 +2,8 @@
 
 #include "base/base.h"
 #include "base/wire.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -374,14 +374,8 @@ START_TEST(a_full_socket_says_so)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tests)
 {
-	Suite *suite = suite_create("wire");
-	TCase *tests = tcase_create("wire");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tests);
 	tcase_add_test(tests, messages_come_back);
 	tcase_add_test(tests, what_is_not_there_is_missing);
 	tcase_add_test(tests, bytes_are_frozen);
@@ -393,8 +387,9 @@ int main(void)
 	tcase_add_test(tests, a_full_descriptor_table_is_told);
 	tcase_add_test(tests, strange_datagrams_are_bad_and_hangups_closed);
 	tcase_add_test(tests, a_full_socket_says_so);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("wire", add);
 }

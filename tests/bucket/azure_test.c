@@ -2,7 +2,6 @@
 
 /* az:// and abfss://: signatures, credentials of each kind, what is asked for, and what is made of answers. */
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "bucket/azure_sign.h"
 #include "base/base64.h"
 #include "tests/bucket/fake_http.h"
+#include "tests/suite.h"
 
 #define HOST "https://acc.blob.core.windows.net"
 #define KEY \
@@ -436,13 +436,8 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("azure");
-	TCase *tcase = tcase_create("azure");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_loop_test(tcase, signatures, 0, BASE_ARRAY_LEN(vectors));
 	tcase_add_test(tcase, dates);
 	tcase_add_test(tcase, places);
@@ -454,10 +449,9 @@ int main(void)
 	tcase_add_test(tcase, entra);
 	tcase_add_loop_test(tcase, refused_variables, 0, BASE_ARRAY_LEN(bad_variables));
 	tcase_add_test(tcase, refusals);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+}
+
+int main(void)
+{
+	return suite_run("azure", add);
 }

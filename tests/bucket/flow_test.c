@@ -2,10 +2,9 @@
 
 /* How many requests at once, and how long one waits. */
 
-#include <check.h>
-
 #include "bucket/flow.h"
 #include "bucket/http.h"
+#include "tests/suite.h"
 
 #define MS UINT64_C(1000000)
 #define S (1000 * MS)
@@ -126,23 +125,17 @@ START_TEST(test_is_over)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *all)
 {
-	Suite *suite = suite_create("flow");
-	TCase *all = tcase_create("all");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(all, test_grows);
 	tcase_add_test(all, test_is_over);
 	tcase_add_test(all, test_stays);
 	tcase_add_test(all, test_shrinks);
 	tcase_add_test(all, test_patience);
 	tcase_add_test(all, test_haste);
-	suite_add_tcase(suite, all);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("flow", add);
 }

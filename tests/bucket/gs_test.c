@@ -2,7 +2,6 @@
 
 /* gs://: credentials of each kind, what is asked for, and what is made of answers. */
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include "bucket/gs_sign.h"
 #include "tests/bucket/fake_http.h"
 #include "tests/bucket/keys.h"
+#include "tests/suite.h"
 
 #define HOST "https://storage.googleapis.com"
 #define TOKENS "https://oauth2.googleapis.com/token"
@@ -418,13 +418,8 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("gs");
-	TCase *tcase = tcase_create("gs");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tcase, objects);
 	tcase_add_test(tcase, lists);
 	tcase_add_loop_test(tcase, nonsense, 0, BASE_ARRAY_LEN(bad_pages));
@@ -435,10 +430,9 @@ int main(void)
 	tcase_add_test(tcase, machines);
 	tcase_add_loop_test(tcase, refused_files, 0, BASE_ARRAY_LEN(bad_files));
 	tcase_add_test(tcase, refusals);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+}
+
+int main(void)
+{
+	return suite_run("gs", add);
 }

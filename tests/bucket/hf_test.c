@@ -2,13 +2,13 @@
 
 /* hf://: what the Hub is asked for, and what is made of its answers. */
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/bucket/fake_http.h"
+#include "tests/suite.h"
 
 #define HUB "https://huggingface.co"
 #define SHA "1f2e3d4c5b6a79880123456789abcdef01234567"
@@ -369,13 +369,8 @@ START_TEST(landings)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("hf");
-	TCase *tcase = tcase_create("hf");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_loop_test(tcase, revisions, 0, BASE_ARRAY_LEN(places));
 	tcase_add_test(tcase, commits_stay);
 	tcase_add_test(tcase, lists);
@@ -386,10 +381,9 @@ int main(void)
 	tcase_add_loop_test(tcase, bad_places, 0, BASE_ARRAY_LEN(bad_paths));
 	tcase_add_test(tcase, refused_objects);
 	tcase_add_test(tcase, landings);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+}
+
+int main(void)
+{
+	return suite_run("hf", add);
 }

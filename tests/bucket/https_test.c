@@ -2,13 +2,13 @@
 
 /* https:// and http://: what is asked for, with what, and what is said when the server says no. */
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "bucket/bearer.h"
 #include "tests/bucket/fake_http.h"
+#include "tests/suite.h"
 
 static struct diag diag;
 
@@ -157,21 +157,15 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("https");
-	TCase *tcase = tcase_create("https");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tcase, names);
 	tcase_add_test(tcase, presigned);
 	tcase_add_test(tcase, tokens);
 	tcase_add_test(tcase, refusals);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+}
+
+int main(void)
+{
+	return suite_run("https", add);
 }

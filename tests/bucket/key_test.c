@@ -2,12 +2,12 @@
 
 /* Which keys are a data set's and what they are called; URLs, options, tags. */
 
-#include <check.h>
 #include <stdio.h>
 
 #include "bucket/key.h"
 #include "bucket/provider.h"
 #include "shmring/bucket.h"
+#include "tests/suite.h"
 
 static const struct provider_ops one = {.scheme = "one", .options = "region\0endpoint\0"};
 const struct provider_ops *const bucket_providers[] = {&one};
@@ -247,13 +247,8 @@ START_TEST(test_tag)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *all)
 {
-	Suite *suite = suite_create("key");
-	TCase *all = tcase_create("all");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(all, test_names);
 	tcase_add_test(all, test_scope);
 	tcase_add_test(all, test_below);
@@ -263,10 +258,9 @@ int main(void)
 	tcase_add_test(all, test_url);
 	tcase_add_test(all, test_options);
 	tcase_add_test(all, test_tag);
-	suite_add_tcase(suite, all);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("key", add_tests);
 }

@@ -2,10 +2,10 @@
 
 /* What is said at the socket, to the last byte; and which ranges are asked for as one. */
 
-#include <check.h>
 #include <stdio.h>
 
 #include "bucket/question.h"
+#include "tests/suite.h"
 
 #define MEMORY 4096
 
@@ -182,22 +182,16 @@ START_TEST(test_merge_limits)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *all)
 {
-	Suite *suite = suite_create("question");
-	TCase *all = tcase_create("all");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(all, test_heads);
 	tcase_add_test(all, test_read);
 	tcase_add_test(all, test_asks);
 	tcase_add_test(all, test_merge);
 	tcase_add_test(all, test_merge_limits);
-	suite_add_tcase(suite, all);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("question", add_tests);
 }

@@ -2,7 +2,6 @@
 
 /* Where credentials are found, and what is said where there are none: with files, and with servers that say what real ones do. */
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include "bucket/s3/s3_profile.h"
 #include "bucket/s3/s3_time.h"
 #include "tests/bucket/s3_fake.h"
+#include "tests/suite.h"
 
 static char folder[64];
 
@@ -439,13 +439,8 @@ START_TEST(files_of_profiles)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("s3_find");
-	TCase *tcase = tcase_create("s3_find");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_checked_fixture(tcase, clean, clean_up);
 	tcase_add_test(tcase, environment);
 	tcase_add_test(tcase, nothing);
@@ -460,9 +455,9 @@ int main(void)
 	tcase_add_loop_test(tcase, strangers_get_no_token, 0, BASE_ARRAY_LEN(strangers));
 	tcase_add_test(tcase, machines);
 	tcase_add_loop_test(tcase, files_of_profiles, 0, BASE_ARRAY_LEN(items));
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("s3_find", add);
 }

@@ -2,11 +2,11 @@
 
 /* What servers answer to a list, and what they say when they say no. */
 
-#include <check.h>
 #include <stdio.h>
 
 #include "bucket/s3/s3_list.h"
 #include "bucket/xml.h"
+#include "tests/suite.h"
 
 #define HEAD                                           \
 	"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" \
@@ -171,21 +171,16 @@ START_TEST(errors_are_read)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("s3_list");
-	TCase *tcase = tcase_create("s3_list");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_loop_test(tcase, good_ones, 0, BASE_ARRAY_LEN(good));
 	tcase_add_loop_test(tcase, bad_ones, 0, BASE_ARRAY_LEN(bad));
 	tcase_add_test(tcase, the_sink_stops_it);
 	tcase_add_test(tcase, long_texts);
 	tcase_add_loop_test(tcase, errors_are_read, 0, BASE_ARRAY_LEN(errors));
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("s3_list", add);
 }

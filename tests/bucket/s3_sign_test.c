@@ -2,12 +2,12 @@
 
 /* Signatures: those of Amazon's documents, and of botocore 1.43, which were recorded. */
 
-#include <check.h>
 #include <stdio.h>
 
 #include "bucket/s3/s3_sign.h"
 #include "bucket/s3/s3_time.h"
 #include "tests/bucket/s3_fake.h"
+#include "tests/suite.h"
 
 static const struct s3_keys amazon = {.id = "AKIAIOSFODNN7EXAMPLE",
 				      .secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"};
@@ -125,19 +125,14 @@ START_TEST(times_are_read)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("s3_sign");
-	TCase *tcase = tcase_create("s3_sign");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_loop_test(tcase, signatures, 0, BASE_ARRAY_LEN(rows));
 	tcase_add_test(tcase, keys_of_days);
 	tcase_add_loop_test(tcase, times_are_read, 0, BASE_ARRAY_LEN(times));
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("s3_sign", add);
 }

@@ -2,7 +2,6 @@
 
 /* The provider as access-bucket uses it: addresses, requests, and what is made of a no. */
 
-#include <check.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
@@ -12,6 +11,7 @@
 #include "bucket/s3/s3_place.h"
 #include "bucket/s3/s3_time.h"
 #include "tests/bucket/s3_fake.h"
+#include "tests/suite.h"
 
 static char home[64];
 
@@ -500,13 +500,8 @@ START_TEST(in_two_threads)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("s3");
-	TCase *tcase = tcase_create("s3");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_checked_fixture(tcase, clean, clean_up);
 	tcase_add_loop_test(tcase, where_buckets_are, 0, BASE_ARRAY_LEN(addresses));
 	tcase_add_loop_test(tcase, mistakes_are_told, 0, BASE_ARRAY_LEN(mistakes));
@@ -520,9 +515,9 @@ int main(void)
 	tcase_add_test(tcase, anonymous_ones_are_not_signed);
 	tcase_add_test(tcase, they_are_renewed_early);
 	tcase_add_test(tcase, in_two_threads);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("s3", add);
 }

@@ -2,7 +2,6 @@
 
 /* Placeholders: what is made, what stays untouched, what goes; and names that lead elsewhere. */
 
-#include <check.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "bucket/tree.h"
+#include "tests/suite.h"
 
 #define TIME (INT64_C(1700000000) * 1000000000 + 123456789)
 
@@ -267,13 +267,8 @@ START_TEST(test_many)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *all)
 {
-	Suite *suite = suite_create("tree");
-	TCase *all = tcase_create("all");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(all, setup, teardown);
 	tcase_add_test(all, test_made);
 	tcase_add_test(all, test_untouched);
@@ -285,10 +280,9 @@ int main(void)
 	tcase_add_test(all, test_markers);
 	tcase_add_test(all, test_later);
 	tcase_add_test(all, test_many);
-	suite_add_tcase(suite, all);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("tree", add);
 }

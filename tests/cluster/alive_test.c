@@ -2,10 +2,10 @@
 
 /* Whether the other end of a connection is there: who is believed, who is lost and why, and when that is looked at. */
 
-#include <check.h>
 #include <stdlib.h>
 
 #include "cluster/alive.h"
+#include "tests/suite.h"
 
 #define S UINT64_C(1000000000)
 #define NOW (1000 * S)
@@ -77,19 +77,14 @@ START_TEST(who_owes_says_that_he_lives)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("alive");
-	TCase *tcase = tcase_create("alive");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_test(tcase, who_was_asked_and_is_silent_is_lost);
 	tcase_add_test(tcase, who_ends_no_frame_or_takes_nothing_is_lost);
 	tcase_add_test(tcase, who_owes_says_that_he_lives);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+	return suite_run("alive", add);
 }

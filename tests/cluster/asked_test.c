@@ -2,11 +2,11 @@
 
 /* GETs that are out: their ids, their order, and how long a peer may be silent. */
 
-#include <check.h>
 #include <stdlib.h>
 
 #include "base/philox.h"
 #include "cluster/asked.h"
+#include "tests/suite.h"
 
 #define MS UINT64_C(1000000)
 #define NOW (1000000 * MS)
@@ -144,23 +144,17 @@ START_TEST(test_model)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *all)
 {
-	Suite *suite = suite_create("asked");
-	TCase *all = tcase_create("all");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(all, setup, teardown);
 	tcase_add_test(all, test_silence);
 	tcase_add_test(all, test_slow);
 	tcase_add_test(all, test_patience);
 	tcase_add_test(all, test_full);
 	tcase_add_test(all, test_model);
-	suite_add_tcase(suite, all);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("asked", add_tests);
 }

@@ -2,10 +2,10 @@
 
 /* The breaker: when it opens, when it tries, when it closes. */
 
-#include <check.h>
 #include <stdlib.h>
 
 #include "cluster/breaker.h"
+#include "tests/suite.h"
 
 #define S UINT64_C(1000000000)
 #define MS (S / 1000)
@@ -120,21 +120,15 @@ START_TEST(test_tries)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *all)
 {
-	Suite *suite = suite_create("breaker");
-	TCase *all = tcase_create("all");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(all, test_row);
 	tcase_add_test(all, test_of_twenty);
 	tcase_add_test(all, test_waits);
 	tcase_add_test(all, test_tries);
-	suite_add_tcase(suite, all);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("breaker", add);
 }

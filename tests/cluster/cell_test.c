@@ -5,8 +5,8 @@
 #include "cluster/cell.h"
 #include "cluster/gate_carriers.h"
 #include "cluster/peers/peers_kind.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -413,13 +413,8 @@ START_TEST(a_hello_has_its_limits)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("cell");
-	TCase *tcase = tcase_create("cell");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tcase, crossing_calls);
 	tcase_add_test(tcase, a_channel_that_lives_is_kept);
 	tcase_add_test(tcase, a_new_life_takes_the_place_and_an_old_one_does_not);
@@ -430,10 +425,9 @@ int main(void)
 	tcase_add_test(tcase, an_address_gets_a_name);
 	tcase_add_test(tcase, a_domain_has_a_name);
 	tcase_add_test(tcase, a_hello_has_its_limits);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+}
+
+int main(void)
+{
+	return suite_run("cell", add);
 }

@@ -2,7 +2,6 @@
 
 /* Frames and what is around them: heads there and back, seals, names of groups, what waits to be sent. */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +12,7 @@
 #include "cluster/outbox.h"
 #include "cluster/seal.h"
 #include "shmring/layout.h"
+#include "tests/suite.h"
 
 static struct philox_seq seq;
 
@@ -312,13 +312,8 @@ START_TEST(test_outbox)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *all)
 {
-	Suite *suite = suite_create("frame");
-	TCase *all = tcase_create("all");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(all, setup, NULL);
 	tcase_add_test(all, test_there_and_back);
 	tcase_add_test(all, test_bad);
@@ -327,10 +322,9 @@ int main(void)
 	tcase_add_test(all, test_secret);
 	tcase_add_test(all, test_names);
 	tcase_add_test(all, test_outbox);
-	suite_add_tcase(suite, all);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("frame", add);
 }

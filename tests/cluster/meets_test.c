@@ -3,7 +3,6 @@
 /* Two carriers' parts that agree on how values go, with devices that are none: what fails leads to the socket on both sides, or
  * to an end with a reason, and leaves no queue pair behind. */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -12,6 +11,7 @@
 
 #include "cluster/carrier_parts.h"
 #include "tests/cluster/fake_verbs.h"
+#include "tests/suite.h"
 
 const struct verbs_ops *const verbs_ib = &fake_verbs;
 
@@ -250,22 +250,16 @@ START_TEST(test_device_gone)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	TCase *tcase = tcase_create("meets");
-	Suite *suite = suite_create("meets");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tcase, test_meet);
 	tcase_add_loop_test(tcase, test_fault, 0, 2 * (int)BASE_ARRAY_LEN(faults));
 	tcase_add_test(tcase, test_silent);
 	tcase_add_test(tcase, test_failed_lately);
 	tcase_add_test(tcase, test_device_gone);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("meets", add);
 }

@@ -2,12 +2,12 @@
 
 /* What carriers say to agree on how values go: it says what it said, and all else makes no sense. */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/path.h"
 #include "base/base.h"
+#include "tests/suite.h"
 
 static const struct path_message said[] = {
     {.step = PATH_OFFER,
@@ -100,21 +100,15 @@ START_TEST(test_reason)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	TCase *tcase = tcase_create("path");
-	Suite *suite = suite_create("path");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_loop_test(tcase, test_says, 0, (int)BASE_ARRAY_LEN(said));
 	tcase_add_loop_test(tcase, test_one_way, 0, (int)BASE_ARRAY_LEN(said));
 	tcase_add_loop_test(tcase, test_wrong, 0, (int)BASE_ARRAY_LEN(wrongs));
 	tcase_add_test(tcase, test_reason);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("path", add);
 }

@@ -2,7 +2,6 @@
 
 /* A stream of bytes over queue pairs: two ends of devices that are none, and their faults. */
 
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "cluster/transport_verbs.h"
 #include "cluster/value.h"
 #include "tests/cluster/fake_verbs.h"
+#include "tests/suite.h"
 
 enum { TAG = 3 };
 
@@ -395,13 +395,8 @@ START_TEST(test_no_reset)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	TCase *tcase = tcase_create("verbs");
-	Suite *suite = suite_create("verbs");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_loop_test(tcase, test_bytes, 0, 8);
 	tcase_add_test(tcase, test_credits);
 	tcase_add_test(tcase, test_wakes);
@@ -415,10 +410,9 @@ int main(void)
 	tcase_add_test(tcase, test_no_ghosts);
 	tcase_add_loop_test(tcase, test_rests, 0, 2);
 	tcase_add_test(tcase, test_no_reset);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("verbs", add);
 }

@@ -4,7 +4,7 @@
 
 #include "base/philox.h"
 #include "daemon/tenant/admit.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <errno.h>
 #include <string.h>

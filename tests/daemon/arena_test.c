@@ -8,7 +8,7 @@
 #include "base/philox.h"
 #include "daemon/serve/arena.h"
 #include "tests/histories.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 #include "tests/invariants/invariants.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "base/philox.h"
 #include "daemon/serve/bad.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 #include "worker/worker.h"
 
 #include <errno.h>

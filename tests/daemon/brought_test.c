@@ -21,7 +21,7 @@
 #include "daemon/serve/variant.h"
 #include "daemon/tenant/domain.h"
 #include "sched/carousel_log_state.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 #define N (UINT64_C(1) << 17) /* blocks of one */
 #define CHUNK 64
@@ -500,14 +500,8 @@ START_TEST(a_log_without_room_is_left_aside)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("brought");
-	TCase *tcase = tcase_create("brought");
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(tcase, memory_is_reserved_in_steps, 0, 2);
 	tcase_add_test(tcase, each_record_is_a_step);
 	tcase_add_loop_test(tcase, a_large_record_has_many_steps, 0, 2);
@@ -521,10 +515,9 @@ int main(void)
 	tcase_add_test(tcase, nonsense_ends_soon);
 	tcase_add_test(tcase, no_log_is_so_large_or_has_holes);
 	tcase_add_test(tcase, a_log_without_room_is_left_aside);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("brought", add);
 }

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #define LARGE UINT64_C(100000000)
 

@@ -6,7 +6,7 @@
 #include "daemon/loop.h"
 #include "daemon/proc/child.h"
 #include "daemon/proc/reaper.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <dirent.h>
 #include <errno.h>

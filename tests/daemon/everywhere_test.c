@@ -3,7 +3,7 @@
 /* Which lists of folders are taken, and what lies below one. */
 
 #include "daemon/cluster/everywhere.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 /* What is known of chunks in production says by itself which is the next one, and what is under way. */
 
 #include "daemon/serve/fill_state.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 static struct fill fills[LAYOUT_MAX_ROWS];
 

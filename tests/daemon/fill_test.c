@@ -20,7 +20,7 @@
 #include "daemon/tenant/domain.h"
 #include "storage/index.h"
 #include "storage/reader.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 #define N 1000
 #define CHUNK 64
@@ -321,24 +321,17 @@ START_TEST(no_more_is_charged_than_processors_had)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("fill");
-	TCase *tcase = tcase_create("fill");
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, a_budget_ends_feeding);
 	tcase_add_test(tcase, a_full_arena_ends_feeding);
 	tcase_add_loop_test(tcase, who_was_killed_says_nothing_of_its_sample, 0, 3);
 	tcase_add_test(tcase, what_a_dead_worker_used_is_its_streams);
 	tcase_add_test(tcase, what_is_queued_again_takes_no_room_from_itself);
 	tcase_add_test(tcase, no_more_is_charged_than_processors_had);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("fill", add);
 }

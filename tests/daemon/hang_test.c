@@ -5,7 +5,7 @@
 #include "daemon/limits.h"
 #include "daemon/proc/hang.h"
 #include "pipeline/spec/op.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -4,7 +4,7 @@
  * is ended. */
 
 #include "daemon/proc/hearing.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <signal.h>
 #include <sys/prctl.h>

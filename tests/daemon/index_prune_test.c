@@ -4,7 +4,7 @@
 
 #include "daemon/cache/index_prune.h"
 #include "tests/storage/tree.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "daemon/node.h"
 #include "daemon/tenant/domain.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #define MIB (UINT64_C(1) << 20)
 

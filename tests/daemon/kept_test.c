@@ -17,7 +17,7 @@
 
 #include "daemon/loop.h"
 #include "daemon/net/request.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 #define EACH 64 /* KEPT_EACH */
 #define MIB (UINT64_C(1) << 20)
@@ -382,15 +382,8 @@ START_TEST(a_plan_is_found_by_its_name)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("kept");
-	TCase *tcase = tcase_create("kept");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tcase);
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, the_last_ones_of_each_user_are_left);
 	tcase_add_test(tcase, what_cannot_be_written_anew_is_found_no_more);
 	tcase_add_test(tcase, those_in_which_ranks_may_be_are_left);
@@ -400,8 +393,9 @@ int main(void)
 	tcase_add_test(tcase, what_a_restart_left_is_bounded_by_bytes);
 	tcase_add_test(tcase, what_has_no_user_in_its_name_is_left);
 	tcase_add_test(tcase, a_plan_is_found_by_its_name);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("kept", add);
 }

@@ -6,7 +6,7 @@
 
 #include "daemon/limits.h"
 #include "tests/daemon/pretend.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <sched.h>
 #include <stdio.h>

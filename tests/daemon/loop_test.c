@@ -3,7 +3,7 @@
 /* The loop: order of timers, watches that end themselves and each other, signals. */
 
 #include "daemon/loop.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <signal.h>
 #include <stdio.h>

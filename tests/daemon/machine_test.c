@@ -5,7 +5,7 @@
 #include "daemon/machine/machine.h"
 #include "base/json.h"
 #include "tests/daemon/pretend.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #include "daemon/loop.h"
 #include "storage/dataset.h"
 #include "storage/wrapped.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 static struct endings endings;
 

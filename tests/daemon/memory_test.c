@@ -4,7 +4,7 @@
 
 #include "daemon/tenant/memory.h"
 
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 START_TEST(parts_add_up)
 {

@@ -6,7 +6,7 @@
  */
 
 #include "daemon/net/message.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "daemon/tenant/named.h"
 #include "daemon/param.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 /* Nodes of machines that the test makes up, where a job belongs, and what a refusal of the kernel costs. */
 
 #include "daemon/machine/numa.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -4,7 +4,7 @@
 
 #include "daemon/serve/pace.h"
 
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #define S UINT64_C(1000000000)
 #define CHUNK 64

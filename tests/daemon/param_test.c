@@ -3,7 +3,7 @@
 /* Parameters: every row of the table at and past the ends of its range, units, texts, the file. */
 
 #include "daemon/param.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 
 #include "daemon/place.h"
 #include "storage/store_place.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <errno.h>
 #include <fcntl.h>

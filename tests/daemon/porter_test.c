@@ -16,7 +16,7 @@
 #include "daemon/loop.h"
 #include "daemon/proc/child.h"
 #include "daemon/proc/reaper.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #define LARGE (4 << 20)
 

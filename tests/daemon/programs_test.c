@@ -3,7 +3,7 @@
 /* Programs with jobs: what one accessd writes the next one knows, until their jobs are back and end, or they are no more. */
 
 #include "daemon/tenant/programs.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>

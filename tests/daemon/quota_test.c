@@ -8,7 +8,7 @@
 #include "daemon/tenant/domain.h"
 #include "daemon/tenant/tenant.h"
 #include "daemon/param.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "daemon/serve/streams.h"
 #include "daemon/serve/variant.h"
 #include "shmring/region.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -7,7 +7,7 @@
 
 #include "daemon/service.h"
 #include "tests/patience.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <fcntl.h>
 #include <ftw.h>

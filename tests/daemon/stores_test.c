@@ -6,7 +6,7 @@
 #include "daemon/cache/stores.h"
 #include "daemon/cache/prune.h"
 #include "tests/storage/tree.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 /* Subordinate uids: files good and bad, and whose a uid is at the ends of ranges. */
 
 #include "daemon/tenant/subids.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 /* What a job has waited for lately: windows, the current wait, and clocks that jump. */
 
 #include "daemon/serve/waits.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <stdlib.h>
 
 #define S UINT64_C(1000000000)
@@ -127,13 +127,8 @@ START_TEST(late_samples)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("waits");
-	TCase *tcase = tcase_create("waits");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, by_stage);
 	tcase_add_test(tcase, the_current_wait);
@@ -141,10 +136,9 @@ int main(void)
 	tcase_add_test(tcase, a_long_wait_is_no_more_than_a_window);
 	tcase_add_test(tcase, a_clock_that_goes_back);
 	tcase_add_test(tcase, late_samples);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("waits", add);
 }

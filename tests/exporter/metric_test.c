@@ -3,7 +3,7 @@
 /* Metrics and page of a status: values, labels of hostile users, formats, what is not there. */
 
 #include "exporter/metric.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "tests/libaccess/fake.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED 1

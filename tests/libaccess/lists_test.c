@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include "shmring/bad_page.h"
 #include "tests/libaccess/fake.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #define SAMPLES 100
 

@@ -11,7 +11,7 @@
 
 #include "libaccess/held.h"
 #include "libaccess/mosaic/mosaic_batch.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 enum {
 	IMAGE,
@@ -361,20 +361,14 @@ START_TEST(lengths_are_bounded)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tests)
 {
-	Suite *suite = suite_create("mosaic_batch");
-	TCase *tests = tcase_create("mosaic_batch");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tests);
-	tcase_set_timeout(tests, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(tests, what_does_not_fit, 0, BASE_ARRAY_LEN(wrongs));
 	tcase_add_test(tests, rooms);
 	tcase_add_loop_test(tests, lengths_are_bounded, 0, BASE_ARRAY_LEN(lengths));
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("mosaic_batch", add);
 }

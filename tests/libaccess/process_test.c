@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "tests/libaccess/fake.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 static const struct fake_config plain = {.n = 1000, .chunk = 20, .slots = 4};
 

@@ -21,7 +21,7 @@
 #include "base/url.h"
 #include "shmring/bucket.h"
 #include "tests/libaccess/fake.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 static const struct fake_config plain = {.n = 1000, .chunk = 20, .slots = 4};
 

@@ -3,12 +3,12 @@
 /* What a sampler may say: each wrong member is named; what is right is copied, and has a name of its
  * own. */
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libaccess/sampler.h"
+#include "tests/suite.h"
 
 static const int64_t ids[] = {4, 2, 2}, negative[] = {0, -1};
 static const double weights[] = {1, 0, 2.5}, nan_weight[] = {1, NAN}, minus[] = {-1};
@@ -167,22 +167,16 @@ START_TEST(one_that_says_nothing_has_no_name)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *t)
 {
-	Suite *suite = suite_create("sampler");
-	TCase *t = tcase_create("sampler");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(t, each_wrong_member_is_named);
 	tcase_add_test(t, files_and_orders_go_together);
 	tcase_add_test(t, what_is_unknown_asks_for_an_upgrade);
 	tcase_add_test(t, each_member_is_part_of_the_name);
 	tcase_add_test(t, one_that_says_nothing_has_no_name);
-	suite_add_tcase(suite, t);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("sampler", add);
 }

@@ -12,7 +12,7 @@
 #include "plan/permutation.h"
 #include "plan/token.h"
 #include "tests/libaccess/fake.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 static uint8_t status_some(uint64_t id)
 {

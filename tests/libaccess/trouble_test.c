@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "tests/libaccess/fake.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 static const struct fake_config plain = {.n = 100, .chunk = 10, .slots = 4};
 

@@ -29,7 +29,7 @@
 #include <unistd.h>
 #include "base/base.h"
 #include "libaccess/libaccess.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 /* ---- the routes: each true if it worked ---- */
 

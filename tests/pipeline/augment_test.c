@@ -5,7 +5,6 @@
  * frozen draws. Their pixels are golden_augment.tsv's and parity.py's.
  */
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "pipeline/ops/op_run.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/spec.h"
+#include "tests/suite.h"
 
 #define SAMPLES 42000
 #define MIXED 8000 /* whose weights take some time */
@@ -371,13 +371,8 @@ START_TEST(frozen)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("augment");
-	TCase *tcase = tcase_create("augment");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_loop_test(tcase, bad, 0, BASE_ARRAY_LEN(augment_bad));
 	tcase_add_loop_test(tcase, good, 0, BASE_ARRAY_LEN(augment_good));
 	tcase_add_test(tcase, rand_draws);
@@ -385,9 +380,9 @@ int main(void)
 	tcase_add_loop_test(tcase, auto_draws, 0, BASE_ARRAY_LEN(augment_policies));
 	tcase_add_loop_test(tcase, mixed_draws, 0, 3);
 	tcase_add_loop_test(tcase, frozen, 0, BASE_ARRAY_LEN(augment_frozen));
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("augment", add);
 }

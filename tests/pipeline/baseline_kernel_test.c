@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/philox.h"
 #include "pipeline/jpeg/baseline_inner.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 static const struct baseline_kernels *const kernel_plain = &baseline_kernels_plain;
 
@@ -376,14 +376,8 @@ START_TEST(groups)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("baseline_kernel");
-	TCase *tcase = tcase_create("baseline_kernel");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, bytes);
 	tcase_add_test(tcase, bytes_by_hand);
 	tcase_add_loop_test(tcase, idct, 1, 65);
@@ -393,9 +387,9 @@ int main(void)
 	tcase_add_test(tcase, colours);
 	tcase_add_test(tcase, codes);
 	tcase_add_test(tcase, groups);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("baseline_kernel", add);
 }

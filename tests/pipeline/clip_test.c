@@ -15,7 +15,7 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/compare.h"
 #include "pipeline/video/video_module.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 #include "tests/pipeline/trial.h"
 #include "tests/pipeline/video_fake.h"
 
@@ -757,14 +757,8 @@ START_TEST(records_have_parts)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-	Suite *suite = suite_create("clip");
-	TCase *tcase = tcase_create("clip");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(tcase, picks_are_these, 0, BASE_ARRAY_LEN(picks));
 	tcase_add_test(tcase, moments_have_the_frame_that_is_shown);
 	tcase_add_loop_test(tcase, starts_are_uniform, 0, 2);
@@ -785,9 +779,9 @@ int main(void)
 	tcase_add_test(tcase, records_have_videos);
 	tcase_add_test(tcase, parts_are_as_files);
 	tcase_add_test(tcase, records_have_parts);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("clip", add_tests);
 }

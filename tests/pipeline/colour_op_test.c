@@ -5,7 +5,6 @@
  * golden.tsv's and parity.py's.
  */
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "pipeline/ops/op_run.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/spec.h"
+#include "tests/suite.h"
 
 #define SAMPLES 48000
 #define D "{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":8}"
@@ -419,13 +419,8 @@ START_TEST(frozen)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("colour_op");
-	TCase *tcase = tcase_create("colour_op");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_loop_test(tcase, bad, 0, BASE_ARRAY_LEN(colour_op_bad));
 	tcase_add_loop_test(tcase, good, 0, BASE_ARRAY_LEN(colour_op_good));
 	tcase_add_test(tcase, jitter);
@@ -434,9 +429,9 @@ int main(void)
 	tcase_add_test(tcase, rates);
 	tcase_add_test(tcase, levels);
 	tcase_add_test(tcase, frozen);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("colour_op", add);
 }

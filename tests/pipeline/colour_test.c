@@ -9,7 +9,7 @@
 #include "base/philox.h"
 #include "pipeline/ops/colour.h"
 #include "pipeline/ops/colour_kernels.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 #define WIDEST 75
 
@@ -221,21 +221,15 @@ START_TEST(keeps_to_the_picture)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("colour");
-	TCase *tcase = tcase_create("colour");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, kernels_agree);
 	tcase_add_test(tcase, counts_agree);
 	tcase_add_loop_test(tcase, every_colour, 0, 8);
 	tcase_add_test(tcase, keeps_to_the_picture);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("colour", add);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which pipelines may share decoding, and what people are told about the rest. */
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/compare.h"
+#include "tests/suite.h"
 
 #define CROP "{\"op\":\"decode\"},{\"op\":\"random_resized_crop\","
 #define NORM(mean) "{\"op\":\"normalize\",\"mean\":[" mean "],\"std\":[1,1,1]}"
@@ -132,21 +132,15 @@ START_TEST(fast_ones_do_not_meet)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("compare");
-	TCase *tcase = tcase_create("compare");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_loop_test(tcase, words, 0, BASE_ARRAY_LEN(words_table));
 	tcase_add_loop_test(tcase, shared_in_words, 0, BASE_ARRAY_LEN(shared_table));
 	tcase_add_test(tcase, named_ones_meet);
 	tcase_add_test(tcase, fast_ones_do_not_meet);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("compare", add);
 }

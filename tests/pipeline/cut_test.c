@@ -22,7 +22,7 @@
 #include "pipeline/forms/packed.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/spec.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 #include "tests/pipeline/engine_plain.h"
 
 #define CUT_SPECS 80
@@ -795,14 +795,8 @@ START_TEST(none_such)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("cut");
-	TCase *tcase = tcase_create("cut");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_checked_fixture(tcase, cut_setup, cut_teardown);
 	tcase_add_loop_test(tcase, from_cuts, 0, CUT_SPECS / CUT_AT_ONCE);
 	tcase_add_loop_test(tcase, decoded, 0, 2);
@@ -815,9 +809,9 @@ int main(void)
 	tcase_add_test(tcase, others);
 	tcase_add_test(tcase, damaged);
 	tcase_add_test(tcase, none_such);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("cut", add);
 }

@@ -4,11 +4,11 @@
  * standard errors of the counts used), their independence of anything but the key, frozen values.
  */
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include "pipeline/ops/draw.h"
 #include "pipeline/ops/op_run.h"
+#include "tests/suite.h"
 
 #define SAMPLES 40000
 
@@ -221,13 +221,8 @@ START_TEST(key_decides)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("draw");
-	TCase *tcase = tcase_create("draw");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_loop_test(tcase, flip_rate, 0, 5);
 	tcase_add_test(tcase, crop_area_and_ratio);
 	tcase_add_test(tcase, crop_place);
@@ -235,9 +230,9 @@ int main(void)
 	tcase_add_test(tcase, crop_within);
 	tcase_add_loop_test(tcase, frozen, 0, BASE_ARRAY_LEN(draw_frozen));
 	tcase_add_test(tcase, key_decides);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("draw", add);
 }

@@ -11,7 +11,7 @@
 #include "base/philox.h"
 #include "pipeline/formats/exif.h"
 #include "tests/data.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 /* A copy of exactly size bytes: the sanitizer sees one too many. */
 static unsigned exif_of(const uint8_t *data, size_t size)
@@ -173,20 +173,14 @@ START_TEST(many_parts)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("exif");
-	TCase *tcase = tcase_create("exif");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(tcase, files, 0, BASE_ARRAY_LEN(exif_files));
 	tcase_add_loop_test(tcase, bytes, 0, BASE_ARRAY_LEN(exif_bytes));
 	tcase_add_test(tcase, many_parts);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("exif", add);
 }

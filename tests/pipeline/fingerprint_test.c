@@ -2,10 +2,10 @@
 
 /* Draws, weights and pixels are the same on all machines, to the last bit. */
 
-#include <check.h>
 #include <stdlib.h>
 
 #include "pipeline/ops/fingerprint.h"
+#include "tests/suite.h"
 
 START_TEST(arithmetic_is_the_same_everywhere)
 {
@@ -13,17 +13,12 @@ START_TEST(arithmetic_is_the_same_everywhere)
 }
 END_TEST
 
+static void add(TCase *tcase)
+{
+	tcase_add_test(tcase, arithmetic_is_the_same_everywhere);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("fingerprint");
-	TCase *tcase = tcase_create("fingerprint");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tcase);
-	tcase_add_test(tcase, arithmetic_is_the_same_everywhere);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run("fingerprint", add);
 }

@@ -11,7 +11,7 @@
 #include "base/philox.h"
 #include "pipeline/engine/finish.h"
 #include "pipeline/engine/fuse_kernels.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 static const struct finish_norm {
 	const char *name;
@@ -279,21 +279,15 @@ START_TEST(fused)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("finish");
-	TCase *tcase = tcase_create("finish");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(tcase, values, 0, BASE_ARRAY_LEN(finish_norms));
 	tcase_add_test(tcase, quick);
 	tcase_add_test(tcase, join);
 	tcase_add_loop_test(tcase, fused, 0, 9);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("finish", add);
 }

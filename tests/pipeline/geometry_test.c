@@ -5,7 +5,6 @@
  * blur against its formula in double, noise.
  */
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "pipeline/ops/warp.h"
 #include "pipeline/ops/warp_loops.h"
 #include "pipeline/spec/spec.h"
+#include "tests/suite.h"
 
 #define SAMPLES 20000
 #define BINS 16
@@ -894,13 +894,8 @@ START_TEST(noise_of_bytes)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("geometry");
-	TCase *tcase = tcase_create("geometry");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_loop_test(tcase, uniform, 0, BASE_ARRAY_LEN(uniforms));
 	tcase_add_test(tcase, shift);
 	tcase_add_test(tcase, erased);
@@ -920,9 +915,9 @@ int main(void)
 	tcase_add_loop_test(tcase, blurred, 0, BASE_ARRAY_LEN(blurs));
 	tcase_add_test(tcase, noise);
 	tcase_add_test(tcase, noise_of_bytes);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("geometry", add);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels by themselves: resizing, the order of passes, pictures. */
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "pipeline/engine/rescale.h"
 #include "pipeline/ops/resize.h"
 #include "tests/pipeline/resize_plain.h"
+#include "tests/suite.h"
 
 static void kernel_fill(const struct picture *picture, uint64_t seed)
 {
@@ -222,22 +222,17 @@ START_TEST(buffer_use)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("kernel");
-	TCase *tcase = tcase_create("kernel");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_loop_test(tcase, kernels_agree, FILTER_NEAREST, FILTER_LANCZOS + 1);
 	tcase_add_loop_test(tcase, weights_sum, FILTER_NEAREST, FILTER_LANCZOS + 1);
 	tcase_add_loop_test(tcase, pass_order, 0, BASE_ARRAY_LEN(kernel_orders));
 	tcase_add_test(tcase, same_size_is_a_copy);
 	tcase_add_test(tcase, too_large);
 	tcase_add_test(tcase, buffer_use);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("kernel", add);
 }

@@ -12,7 +12,7 @@
 #include "pipeline/sound/mel.h"
 #include "pipeline/spec/spec.h"
 #include "tests/data.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 #define MOST_WAVE 32000
 #define TOLERANCE 1e-4 /* of the largest number */
@@ -386,14 +386,8 @@ START_TEST(refused)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("mel");
-	TCase *tcase = tcase_create("mel");
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, like_torchaudio);
 	tcase_add_test(tcase, the_same_bits);
 	tcase_add_loop_test(tcase, silence, 0, 9);
@@ -403,10 +397,9 @@ int main(void)
 	tcase_add_test(tcase, frozen_masks);
 	tcase_add_test(tcase, finishing);
 	tcase_add_test(tcase, refused);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("mel", add);
 }

@@ -10,7 +10,7 @@
 #include "base/philox.h"
 #include "pipeline/engine/plane.h"
 #include "pipeline/formats/decode_planes.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 #define PLANE_MOST 1100 /* inputs */
 
@@ -347,14 +347,8 @@ START_TEST(cached_huge)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("plane");
-	TCase *tcase = tcase_create("plane");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_checked_fixture(tcase, plane_setup, plane_teardown);
 	tcase_add_loop_test(tcase, across, FILTER_NEAREST, FILTER_LANCZOS + 1);
 	tcase_add_loop_test(tcase, across_reach, FILTER_NEAREST, FILTER_LANCZOS + 1);
@@ -364,9 +358,9 @@ int main(void)
 	tcase_add_test(tcase, split);
 	tcase_add_test(tcase, cached);
 	tcase_add_test(tcase, cached_huge);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("plane", add);
 }

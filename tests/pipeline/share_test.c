@@ -17,7 +17,7 @@
 #include "pipeline/engine/fuse_fan.h"
 #include "pipeline/pipeline.h"
 #include "tests/data.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 #define SHARE_SETS 72
 #define SHARE_MASKS 6 /* a set and file */
@@ -511,22 +511,16 @@ START_TEST(lengths)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("share");
-	TCase *tcase = tcase_create("share");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_checked_fixture(tcase, share_setup, share_teardown);
 	tcase_add_loop_test(tcase, as_alone, 0, SHARE_SETS);
 	tcase_add_loop_test(tcase, once, 0, BASE_ARRAY_LEN(share_counts));
 	tcase_add_test(tcase, one_pass);
 	tcase_add_loop_test(tcase, lengths, 0, BASE_ARRAY_LEN(share_lengths));
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("share", add);
 }

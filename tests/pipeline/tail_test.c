@@ -4,13 +4,13 @@
  * said, what is part of a stream's name, what labels become, which pictures stay.
  */
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "pipeline/pipeline.h"
 #include "tests/data.h"
+#include "tests/suite.h"
 
 #define PIXELS "{\"op\":\"decode\"},{\"op\":\"center_crop\",\"size\":4}"
 #define CAST ",{\"op\":\"cast\"}"
@@ -359,13 +359,8 @@ START_TEST(which_sizes_stay)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("tail");
-	TCase *tcase = tcase_create("tail");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_unchecked_fixture(tcase, load, unload);
 	tcase_add_loop_test(tcase, refusals, 0, BASE_ARRAY_LEN(refused));
 	tcase_add_loop_test(tcase, names, 0, BASE_ARRAY_LEN(pairs));
@@ -374,9 +369,9 @@ int main(void)
 	tcase_add_test(tcase, what_jobs_do_themselves);
 	tcase_add_loop_test(tcase, what_labels_become, 0, BASE_ARRAY_LEN(labels));
 	tcase_add_loop_test(tcase, which_sizes_stay, 0, BASE_ARRAY_LEN(sizes));
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("tail", add);
 }

@@ -6,7 +6,6 @@
  * parity.py's.
  */
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "pipeline/ops/op_run.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/spec/spec.h"
+#include "tests/suite.h"
 
 #define SAMPLES 45000
 #define KINDS 15 /* AUGMENT_TIMM_... of augment_timm.c */
@@ -285,22 +285,17 @@ START_TEST(timm_magnitudes)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("translated");
-	TCase *tcase = tcase_create("translated");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_loop_test(tcase, bad, 0, BASE_ARRAY_LEN(translated_bad));
 	tcase_add_loop_test(tcase, good, 0, BASE_ARRAY_LEN(translated_good));
 	tcase_add_test(tcase, choice);
 	tcase_add_test(tcase, filters);
 	tcase_add_loop_test(tcase, timm_changes, 0, 2);
 	tcase_add_test(tcase, timm_magnitudes);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("translated", add);
 }

@@ -14,7 +14,7 @@
 #include "pipeline/sound/wave.h"
 #include "pipeline/spec/spec.h"
 #include "tests/data.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 #define MOST_WAVE 64000
 #define LINES 27
@@ -357,14 +357,8 @@ START_TEST(refused)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("wave");
-	TCase *tcase = tcase_create("wave");
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, like_torchaudio);
 	tcase_add_loop_test(tcase, drawn, 0, (int)BASE_ARRAY_LEN(draws));
 	tcase_add_test(tcase, frozen);
@@ -373,10 +367,9 @@ int main(void)
 	tcase_add_test(tcase, codes);
 	tcase_add_test(tcase, speeds);
 	tcase_add_test(tcase, refused);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("wave", add);
 }

@@ -15,7 +15,7 @@
 #include "base/philox.h"
 #include "plan/mix/batch_mix.h"
 #include "plan/mix/batch_mix_sums.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 #define DRAWS 20000
 
@@ -317,15 +317,8 @@ START_TEST(classes)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tests)
 {
-	Suite *suite = suite_create("batch_mix");
-	TCase *tests = tcase_create("batch_mix");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tests);
-	tcase_set_timeout(tests, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(tests, lambda_is_of_beta, 0, BASE_ARRAY_LEN(alphas));
 	tcase_add_test(tests, boxes_are_torchvisions);
 	tcase_add_test(tests, middles_are_everywhere);
@@ -336,8 +329,9 @@ int main(void)
 	tcase_add_loop_test(tests, sums, 0, 3);
 	tcase_add_loop_test(tests, vectors_agree, 0, 2);
 	tcase_add_test(tests, classes);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("batch_mix", add);
 }

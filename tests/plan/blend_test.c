@@ -5,12 +5,12 @@
  * for an epoch's end are what they say, found by walking there; a place is found as it is walked to.
  */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/philox.h"
 #include "plan/mix/blend.h"
+#include "tests/suite.h"
 
 #define CASES 400
 
@@ -168,22 +168,16 @@ START_TEST(blends_are_frozen)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *t)
 {
-	Suite *suite = suite_create("blend");
-	TCase *t = tcase_create("blend");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(t, no_part_is_a_unit_off);
 	tcase_add_test(t, epochs_end_as_they_should);
 	tcase_add_test(t, large_numbers_are_numbers);
 	tcase_add_test(t, bad_weights_are_refused);
 	tcase_add_test(t, blends_are_frozen);
-	suite_add_tcase(suite, t);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("blend", add);
 }

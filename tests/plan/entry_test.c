@@ -4,12 +4,12 @@
 
 #include "plan/entry.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "plan/population.h"
+#include "tests/suite.h"
 
 #define N ((UINT64_C(1) << 20) - 1) /* blocks of two, the last of one */
 
@@ -230,23 +230,17 @@ START_TEST(samples_come_back_as_blocks)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("entry");
-	TCase *tcase = tcase_create("entry");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tcase, parts_break_blocks);
 	tcase_add_test(tcase, the_short_last_block_is_whole_with_one);
 	tcase_add_test(tcase, samples_that_are_not_left_are_found);
 	tcase_add_test(tcase, a_population_has_its_own_samples_alone);
 	tcase_add_test(tcase, what_is_known_is_not_counted);
 	tcase_add_test(tcase, samples_come_back_as_blocks);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("entry", add);
 }

@@ -2,7 +2,6 @@
 
 /* Lists: what is in them, how often, and how jobs of the carousel live by them. */
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "plan/listing.h"
 #include "plan/plan.h"
 #include "tests/invariants/invariants.h"
+#include "tests/suite.h"
 
 static struct listing_draft build(const struct listing_spec *spec, uint64_t epoch)
 {
@@ -660,13 +660,8 @@ START_TEST(chunks_are_shared_by_what_they_hold)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *t)
 {
-	Suite *suite = suite_create("listing");
-	TCase *t = tcase_create("listing");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(t, given_orders_stay);
 	tcase_add_test(t, seeded_lists_are_plans);
 	tcase_add_test(t, blocks_come_by_windows);
@@ -684,10 +679,9 @@ int main(void)
 	tcase_add_test(t, lists_that_are_nearly_the_same_make_no_step_long);
 	tcase_add_test(t, bad_lists_are_told);
 	tcase_add_test(t, chunks_are_shared_by_what_they_hold);
-	suite_add_tcase(suite, t);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("listing", add);
 }

@@ -13,7 +13,7 @@
 
 #include "base/half.h"
 #include "plan/mix/mosaic.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 #define DRAWS 20000
 #define HEIGHT 60
@@ -368,15 +368,8 @@ START_TEST(points_follow)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tests)
 {
-	Suite *suite = suite_create("mosaic");
-	TCase *tests = tcase_create("mosaic");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tests);
-	tcase_set_timeout(tests, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tests, draws_are_frozen);
 	tcase_add_test(tests, draws_are_spread);
 	tcase_add_test(tests, done_as_often_as_said);
@@ -385,8 +378,9 @@ int main(void)
 	tcase_add_loop_test(tests, pictures, 0, 16);
 	tcase_add_loop_test(tests, boxes_follow, 0, BASE_ARRAY_LEN(boxes));
 	tcase_add_test(tests, points_follow);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("mosaic", add);
 }

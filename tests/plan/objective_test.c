@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "plan/objective/objective.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 #define MOST 1024
 #define MASK 999
@@ -517,14 +517,8 @@ START_TEST(known_answers)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("objective");
-	TCase *tcase = tcase_create("objective");
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(tcase, masks_by_the_rules, 0, BASE_ARRAY_LEN(masks));
 	tcase_add_test(tcase, masks_no_special_token);
 	tcase_add_test(tcase, masks_whole_words);
@@ -536,10 +530,9 @@ int main(void)
 	tcase_add_test(tcase, packed_parts_have_middles);
 	tcase_add_test(tcase, draws_are_of_the_key);
 	tcase_add_test(tcase, known_answers);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("objective", add);
 }

@@ -3,13 +3,13 @@
 /* The permutation at every size, its inverse, and the values that tokens and caches of all
  * versions depend on. */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/philox.h"
 #include "plan/permutation.h"
+#include "tests/suite.h"
 
 static const uint8_t zeros[32];
 static const uint8_t counting[32] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
@@ -194,11 +194,8 @@ START_TEST(permutations_of_other_versions_differ)
 }
 END_TEST
 
-static Suite *suite(void)
+static void add(TCase *t)
 {
-	Suite *all = suite_create("permutation");
-	TCase *t = tcase_create("permutation");
-
 	tcase_add_loop_test(t, every_sample_has_one_position, 0, BASE_ARRAY_LEN(sizes));
 	tcase_add_loop_test(t, positions_come_many_at_once, 0, BASE_ARRAY_LEN(sizes));
 	tcase_add_loop_test(t, large_permutations_invert, 0, 7);
@@ -207,17 +204,9 @@ static Suite *suite(void)
 	tcase_add_test(t, the_order_inside_a_chunk_is_frozen);
 	tcase_add_test(t, a_chunk_holds_the_samples_of_its_blocks);
 	tcase_add_test(t, permutations_of_other_versions_differ);
-	suite_add_tcase(all, t);
-	return all;
 }
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run("permutation", add);
 }

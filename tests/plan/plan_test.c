@@ -2,11 +2,11 @@
 
 /* Fixed plans: each sample once an epoch, the same wherever it is asked, frozen. */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "plan/plan.h"
+#include "tests/suite.h"
 
 static const uint8_t zeros[32], ones[32] = {1, 1, 1, 1};
 
@@ -113,26 +113,15 @@ START_TEST(plans_are_frozen)
 }
 END_TEST
 
-static Suite *suite(void)
+static void add(TCase *t)
 {
-	Suite *all = suite_create("plan");
-	TCase *t = tcase_create("plan");
-
 	tcase_add_loop_test(t, each_sample_has_one_place, 0, 7);
 	tcase_add_test(t, epochs_seeds_and_versions_have_orders_of_their_own);
 	tcase_add_test(t, nonces_differ_where_pixels_may);
 	tcase_add_loop_test(t, plans_are_frozen, 0, 3);
-	suite_add_tcase(all, t);
-	return all;
 }
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run("plan", add);
 }

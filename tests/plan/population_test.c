@@ -6,7 +6,6 @@
 
 #include "plan/population.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "sched/carousel.h"
 #include "sched/carousel_state.h"
 #include "tests/invariants/invariants.h"
+#include "tests/suite.h"
 
 static const uint8_t version[32] = {7, 1, 4};
 
@@ -594,11 +594,8 @@ START_TEST(a_class_that_has_a_say_is_found)
 }
 END_TEST
 
-static Suite *suite(void)
+static void add(TCase *tcase)
 {
-	Suite *all = suite_create("population");
-	TCase *tcase = tcase_create("population");
-
 	tcase_add_loop_test(tcase, folds_have_each_sample_once, 0, BASE_ARRAY_LEN(sizes));
 	tcase_add_loop_test(tcase, splits_are_whole_blocks, 0, BASE_ARRAY_LEN(sizes));
 	tcase_add_loop_test(tcase, a_count_in_parts_is_that_of_the_whole, 0, 5);
@@ -613,17 +610,9 @@ static Suite *suite(void)
 	tcase_add_loop_test(tcase, a_class_beside_leaves_the_order_random, 0,
 			    BASE_ARRAY_LEN(speeds));
 	tcase_add_test(tcase, a_class_that_has_a_say_is_found);
-	suite_add_tcase(all, tcase);
-	return all;
 }
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? 0 : 1;
+	return suite_run("population", add);
 }

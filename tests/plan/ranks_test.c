@@ -6,7 +6,6 @@
  * any step with other numbers goes on where the first part ended.
  */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +14,7 @@
 #include "plan/plan.h"
 #include "plan/ranks/ranks.h"
 #include "tests/histories.h"
+#include "tests/suite.h"
 
 #define CASES_A_TEST 10000
 #define TESTS HISTORIES_OF(12)
@@ -160,25 +160,14 @@ START_TEST(the_rest_is_split_evenly)
 }
 END_TEST
 
-static Suite *suite(void)
+static void add(TCase *t)
 {
-	Suite *all = suite_create("ranks");
-	TCase *t = tcase_create("ranks");
-
 	tcase_add_loop_test(t, each_sample_once_over_any_resumes, 0, TESTS);
 	tcase_add_test(t, the_last_is_dropped);
 	tcase_add_test(t, the_rest_is_split_evenly);
-	suite_add_tcase(all, t);
-	return all;
 }
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run("ranks", add);
 }

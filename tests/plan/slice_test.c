@@ -16,7 +16,7 @@
 #include "sched/carousel.h"
 #include "plan/ranks/spread.h"
 #include "tests/histories.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 #include "tests/invariants/invariants.h"
 
 #define CASES_A_TEST 10000
@@ -507,12 +507,8 @@ START_TEST(a_slice_that_is_none_is_refused)
 }
 END_TEST
 
-static Suite *suite(void)
+static void add(TCase *t)
 {
-	Suite *all = suite_create("slice");
-	TCase *t = tcase_create("slice");
-
-	tcase_set_timeout(t, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(t, slices_partition_each_step, 0, TESTS);
 	tcase_add_test(t, a_slice_by_hand);
 	tcase_add_loop_test(t, a_spread_keeps_each_step, 0, TESTS);
@@ -522,17 +518,9 @@ static Suite *suite(void)
 	tcase_add_loop_test(t, a_node_makes_its_slice_once, 0, 2);
 	tcase_add_test(t, different_slices_do_not_mix);
 	tcase_add_test(t, a_slice_that_is_none_is_refused);
-	suite_add_tcase(all, t);
-	return all;
 }
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run("slice", add);
 }

@@ -2,13 +2,13 @@
 
 /* Sorting by digits, against qsort(). */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/philox.h"
 #include "plan/sort.h"
+#include "tests/suite.h"
 
 static int compare(const void *a, const void *b)
 {
@@ -51,18 +51,12 @@ START_TEST(values_are_sorted)
 }
 END_TEST
 
+static void add(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, values_are_sorted, 0, 65);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("sort");
-	TCase *tcase = tcase_create("sort");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_loop_test(tcase, values_are_sorted, 0, 65);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run("sort", add);
 }

@@ -3,7 +3,6 @@
 /* The resume token: its bytes are frozen, random ones come back as they were, broken ones are
  * told. */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,7 @@
 #include "plan/permutation.h"
 #include "plan/token.h"
 #include "plan/token_parts.h"
+#include "tests/suite.h"
 
 static struct diag diag;
 
@@ -470,11 +470,8 @@ START_TEST(tokens_are_small)
 }
 END_TEST
 
-static Suite *suite(void)
+static void add(TCase *t)
 {
-	Suite *all = suite_create("token");
-	TCase *t = tcase_create("token");
-
 	tcase_add_test(t, the_bytes_are_frozen);
 	tcase_add_test(t, old_tokens_are_read);
 	tcase_add_test(t, damage_is_told_at_every_byte);
@@ -488,17 +485,9 @@ static Suite *suite(void)
 	tcase_add_test(t, a_large_need_in_one_bitmap_is_read);
 	tcase_add_test(t, a_place_in_a_fixed_plan);
 	tcase_add_test(t, tokens_are_small);
-	suite_add_tcase(all, t);
-	return all;
 }
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run("token", add);
 }

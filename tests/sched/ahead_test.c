@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "sched/ahead.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -82,20 +82,14 @@ START_TEST(who_runs_late_rests_ever_longer)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("ahead");
-	TCase *tcase = tcase_create("ahead");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, whatever_speaks_against_it_is_said);
 	tcase_add_test(tcase, all_is_gone_through_once);
 	tcase_add_test(tcase, who_runs_late_rests_ever_longer);
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("ahead", add);
 }

@@ -15,7 +15,7 @@
 #include "bench/sim_world.h"
 #include "sched/carousel.h"
 #include "plan/token.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 #include "tests/invariants/invariants.h"
 
 #define JOBS 5
@@ -213,26 +213,14 @@ START_TEST(two_jobs_and_equal_jobs_share)
 }
 END_TEST
 
-static Suite *suite(void)
+static void add(TCase *t)
 {
-	Suite *all = suite_create("chapter");
-	TCase *t = tcase_create("walk");
-
-	tcase_set_timeout(t, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(t, few_chapters_are_begun, 0, 8);
 	tcase_add_test(t, a_billion_samples);
 	tcase_add_loop_test(t, two_jobs_and_equal_jobs_share, 0, 3);
-	suite_add_tcase(all, t);
-	return all;
 }
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run("chapter", add);
 }

@@ -5,7 +5,6 @@
  * follows at half its speed, or a tenth. Paces are taught by a first chunk each.
  */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,7 @@
 #include "base/philox.h"
 #include "sched/carousel.h"
 #include "tests/invariants/invariants.h"
+#include "tests/suite.h"
 
 #define CHOOSE_N 128 /* samples; a block each, so all of them are probes */
 #define CHOOSE_CHUNK 8
@@ -324,22 +324,17 @@ START_TEST(chunks_are_pure)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *choose)
 {
-	Suite *suite = suite_create("choose");
-	TCase *choose = tcase_create("choose");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_test(choose, a_follower_is_hungry_only_when_nothing_is_coming);
 	tcase_add_test(choose, a_chunk_that_passed_is_granted_before_another_one_is_made);
 	tcase_add_test(choose, what_lies_in_slots_is_granted_while_some_are_free);
 	tcase_add_test(choose, no_chunk_passes_a_critical_job);
 	tcase_add_test(choose, a_follower_is_fed_with_what_the_lead_needs);
 	tcase_add_loop_test(choose, chunks_are_pure, 0, 50);
-	suite_add_tcase(suite, choose);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("choose", add);
 }

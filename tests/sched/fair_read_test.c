@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #define MOST_TENANTS 8
 #define MOST_STREAMS 64

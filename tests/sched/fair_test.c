@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "sched/fair.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <stdint.h>
 #include <string.h>

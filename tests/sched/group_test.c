@@ -29,6 +29,7 @@
 #include "plan/ranks/ranks.h"
 #include "tests/histories.h"
 #include "tests/patience.h"
+#include "tests/suite.h"
 #include "tests/invariants/invariants.h"
 
 #define TESTS HISTORIES_OF(20)
@@ -1114,28 +1115,16 @@ START_TEST(blocks_of_several_samples)
 }
 END_TEST
 
-static Suite *suite(void)
+static void add(TCase *t)
 {
-	Suite *all = suite_create("group");
-	TCase *t = tcase_create("group");
-
-	tcase_set_timeout(t, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(t, a_log_is_each_sample_once, 0, TESTS);
 	tcase_add_loop_test(t, a_log_is_each_sample_once_in_any_variant, 0, VARIED_TESTS);
 	tcase_add_loop_test(t, a_group_shares_with_a_job, 0, 2);
 	tcase_add_test(t, ranks_in_step_never_wait_for_ever);
 	tcase_add_test(t, blocks_of_several_samples);
-	suite_add_tcase(all, t);
-	return all;
 }
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run("group", add);
 }

@@ -14,7 +14,7 @@
 #include "base/base.h"
 #include "base/philox.h"
 #include "sched/carousel.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 #include "tests/invariants/invariants.h"
 
 #define WORLDS 600
@@ -256,19 +256,13 @@ START_TEST(a_slow_one_gets_its_turn)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("idle");
-	TCase *tcase = tcase_create("idle");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_test(tcase, who_reads_gets_on_beside_those_who_stand);
 	tcase_add_test(tcase, a_slow_one_gets_its_turn);
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("idle", add);
 }

@@ -19,12 +19,12 @@
  * of mates in every run, which takes n degrees away, and the others share the variance.
  */
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "bench/sim_world.h"
+#include "tests/suite.h"
 
 #define ORDER_N 192
 #define ORDER_CHUNK 24
@@ -187,25 +187,14 @@ START_TEST(crooked_orders_are_found)
 }
 END_TEST
 
-static Suite *suite(void)
+static void add(TCase *t)
 {
-	Suite *all = suite_create("order");
-	TCase *t = tcase_create("order");
-
 	tcase_add_test(t, crooked_orders_are_found);
 	tcase_add_test(t, a_job_alone_gets_a_uniform_order);
 	tcase_add_loop_test(t, jobs_that_share_get_uniform_orders, 0, 3);
-	suite_add_tcase(all, t);
-	return all;
 }
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run("order", add);
 }

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 #include "sched/peering.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 #define MANY 1000
 
@@ -132,14 +132,8 @@ START_TEST(what_carrying_costs_is_measured)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("peering");
-	TCase *tcase = tcase_create("peering");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, what_carrying_costs_is_measured);
 	tcase_add_test(tcase, what_is_dear_to_make_is_fetched);
 	tcase_add_test(tcase, what_comes_slower_than_it_is_made_is_made);
@@ -147,9 +141,9 @@ int main(void)
 	tcase_add_test(tcase, what_is_not_measured_is_asked_for);
 	tcase_add_test(tcase, it_is_tried_again);
 	tcase_add_test(tcase, room_for_what_is_not_known);
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("peering", add);
 }

@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "base/philox.h"
 #include "sched/point.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 static struct philox_seq draws;
 
@@ -335,15 +335,9 @@ START_TEST(use_counts_more)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *means)
 {
-	Suite *suite = suite_create("point_mean");
-	TCase *means = tcase_create("means");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(means, setup, NULL);
-	tcase_set_timeout(means, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(means, straight_line);
 	tcase_add_test(means, line_finds_both_parts);
 	tcase_add_test(means, bringing_is_guessed);
@@ -356,10 +350,9 @@ int main(void)
 	tcase_add_test(means, mean_moves);
 	tcase_add_test(means, sizes_cancel);
 	tcase_add_test(means, use_counts_more);
-	suite_add_tcase(suite, means);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("point_mean", add);
 }

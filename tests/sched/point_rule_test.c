@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "base/philox.h"
 #include "sched/point.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 static struct philox_seq draws;
 
@@ -569,15 +569,9 @@ START_TEST(trials_delay_little)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *choice)
 {
-	Suite *suite = suite_create("point_rule");
-	TCase *choice = tcase_create("choice");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(choice, setup, NULL);
-	tcase_set_timeout(choice, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(choice, any_values);
 	tcase_add_test(choice, chosen_is_had);
 	tcase_add_test(choice, cheaper_never_loses);
@@ -597,10 +591,9 @@ int main(void)
 	tcase_add_test(choice, no_trials);
 	tcase_add_test(choice, trials_are_paid);
 	tcase_add_test(choice, trials_delay_little);
-	suite_add_tcase(suite, choice);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("point_rule", add);
 }

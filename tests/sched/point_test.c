@@ -14,7 +14,7 @@
 #include "base/base.h"
 #include "base/philox.h"
 #include "sched/point.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 static struct philox_seq draws;
 
@@ -714,13 +714,8 @@ START_TEST(restarted)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *machines)
 {
-	Suite *suite = suite_create("point");
-	TCase *machines = tcase_create("machines");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_loop_test(machines, settings, 0, BASE_ARRAY_LEN(worlds));
 	tcase_add_test(machines, random_machines);
 	tcase_add_loop_test(machines, unknown_ends, 0, 6);
@@ -728,11 +723,9 @@ int main(void)
 	tcase_add_test(machines, not_worth);
 	tcase_add_loop_test(machines, partial, 0, 3);
 	tcase_add_test(machines, restarted);
-	tcase_set_timeout(machines, PATIENCE_OF_A_TEST_S);
-	suite_add_tcase(suite, machines);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("point", add);
 }

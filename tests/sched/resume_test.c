@@ -25,7 +25,7 @@
 #include "plan/ranks/ranks.h"
 #include "plan/token.h"
 #include "tests/histories.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 #include "tests/invariants/invariants.h"
 
 #define WORLDS HISTORIES_OF(24000)
@@ -533,24 +533,12 @@ START_TEST(lives_add_up_to_epochs)
 }
 END_TEST
 
-static Suite *suite(void)
+static void add(TCase *t)
 {
-	Suite *all = suite_create("resume");
-	TCase *t = tcase_create("lives");
-
-	tcase_set_timeout(t, PATIENCE_OF_A_TEST_S);
 	tcase_add_loop_test(t, lives_add_up_to_epochs, 0, WORLDS / WORLDS_A_TEST);
-	suite_add_tcase(all, t);
-	return all;
 }
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run("resume", add);
 }

@@ -7,7 +7,6 @@
  * pipeline is one without random ops: there the rule stands as it was written.
  */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +14,7 @@
 #include "base/bits.h"
 #include "base/philox.h"
 #include "sched/carousel.h"
+#include "tests/suite.h"
 
 #define RULE_N 20000 /* samples; a block each */
 #define RULE_CHUNK 64
@@ -166,17 +166,12 @@ START_TEST(chunks_follow_the_rule)
 }
 END_TEST
 
+static void add(TCase *rule)
+{
+	tcase_add_loop_test(rule, chunks_follow_the_rule, 0, 300);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("rule");
-	TCase *rule = tcase_create("rule");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_add_loop_test(rule, chunks_follow_the_rule, 0, 300);
-	suite_add_tcase(suite, rule);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run("rule", add);
 }

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #define S UINT64_C(1000000000)
 

@@ -10,7 +10,7 @@
 #include "base/base.h"
 #include "bench/sim_world.h"
 #include "sched/carousel.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 #include "tests/invariants/invariants.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -363,14 +363,8 @@ START_TEST(several_pipelines_decode_as_often_as_one)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *t)
 {
-	Suite *suite = suite_create("variant");
-	TCase *t = tcase_create("variant");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_set_timeout(t, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(t, what_is_no_variant_is_refused);
 	tcase_add_test(t, one_production_serves_all_variants);
 	tcase_add_test(t, a_chunk_without_its_variant_is_not_there_for_a_job);
@@ -383,9 +377,9 @@ int main(void)
 	tcase_add_test(t, a_sequence_is_the_same_with_any_seed_where_nothing_is_random);
 	tcase_add_loop_test(t, several_pipelines_decode_as_often_as_one, 0,
 			    BASE_ARRAY_LEN(mixtures));
-	suite_add_tcase(suite, t);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("variant", add);
 }

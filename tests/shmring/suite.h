@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #define assert_fine(broken)                             \
 	do {                                            \

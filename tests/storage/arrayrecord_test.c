@@ -4,7 +4,7 @@
 
 #include "storage/source/scan/highway.h"
 #include "storage/source/scan/scan_shard.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 #include "tests/storage/scan_run.h"
 
 #include <check.h>
@@ -433,13 +433,8 @@ START_TEST(chunks_that_do_not_end_there)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *all)
 {
-	Suite *suite = suite_create("arrayrecord");
-	TCase *all = tcase_create("arrayrecord");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(all, setup, teardown);
 	tcase_add_test(all, files_of_array_record);
 	tcase_add_test(all, hashes);
@@ -449,11 +444,9 @@ int main(void)
 	tcase_add_test(all, damaged);
 	tcase_add_test(all, cut_off);
 	tcase_add_test(all, chunks_that_do_not_end_there);
-	tcase_set_timeout(all, PATIENCE_OF_A_TEST_S);
-	suite_add_tcase(suite, all);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("arrayrecord", add);
 }

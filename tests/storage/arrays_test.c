@@ -5,7 +5,6 @@
  * files' numbers; and whatever numbers stand in a file, nothing but that file's bytes comes of it.
  */
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "base/npy.h"
 #include "pipeline/forms/packed.h"
 #include "tests/storage/reader_process.h"
+#include "tests/suite.h"
 
 #define SAMPLES 6
 #define ROWS 9 /* of the ragged field */
@@ -312,14 +312,8 @@ START_TEST(what_is_of_another_is_refused)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	SRunner *runner;
-	Suite *suite = suite_create("arrays");
-	TCase *tcase = tcase_create("arrays");
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, fields_are_those_of_the_files);
 	tcase_add_loop_test(tcase, numbers_may_be_any, 0, 11);
@@ -327,10 +321,9 @@ int main(void)
 	tcase_add_test(tcase, too_many_are_refused);
 	tcase_add_test(tcase, pictures_have_fields_beside_them);
 	tcase_add_loop_test(tcase, what_is_of_another_is_refused, 0, 7);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("arrays", add);
 }

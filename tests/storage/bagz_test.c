@@ -3,7 +3,7 @@
 /* Bagz: pictures, tf.Examples, limits that lie. */
 
 #include "storage/source/scan/scan_shard.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 #include "tests/storage/scan_run.h"
 
 #include <check.h>
@@ -200,24 +200,17 @@ START_TEST(cut_off)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *all)
 {
-	Suite *suite = suite_create("bagz");
-	TCase *all = tcase_create("bagz");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(all, files_of_bagz);
 	tcase_add_loop_test(all, options_that_do_not_fit, 0, sizeof(options) / sizeof(*options));
 	tcase_add_test(all, many_records);
 	tcase_add_test(all, long_examples);
 	tcase_add_loop_test(all, limits_that_lie, 0, sizeof(damages) / sizeof(*damages));
 	tcase_add_test(all, cut_off);
-	tcase_set_timeout(all, PATIENCE_OF_A_TEST_S);
-	suite_add_tcase(suite, all);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("bagz", add);
 }

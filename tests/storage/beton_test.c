@@ -5,7 +5,7 @@
 #include "storage/source/scan/scan_shard.h"
 #include "base/base.h"
 #include "base/little.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 #include "tests/storage/scan_run.h"
 
 #include <check.h>
@@ -534,13 +534,8 @@ START_TEST(told_by_its_begin)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *all)
 {
-	Suite *suite = suite_create("beton");
-	TCase *all = tcase_create("beton");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(all, setup, teardown);
 	tcase_add_test(all, files_of_ffcv);
 	tcase_add_test(all, samples_in_their_order);
@@ -552,11 +547,9 @@ int main(void)
 	tcase_add_test(all, places_that_are_none);
 	tcase_add_test(all, cut_off);
 	tcase_add_test(all, told_by_its_begin);
-	tcase_set_timeout(all, PATIENCE_OF_A_TEST_S);
-	suite_add_tcase(suite, all);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("beton", add);
 }

@@ -12,8 +12,8 @@
 #include "tests/storage/bucket_fake.h"
 #include "tests/storage/reader_process.h"
 #include "tests/storage/scan_run.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -800,12 +800,8 @@ START_TEST(a_queue_leaves_where_nobody_is)
 }
 END_TEST
 
-static Suite *kinds_suite(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("bucket_kinds");
-	TCase *tcase = tcase_create("reader");
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, objects_are_as_files, 0, BASE_ARRAY_LEN(kinds));
 	tcase_add_loop_test(tcase, however_they_come, 0, 2);
@@ -815,17 +811,9 @@ static Suite *kinds_suite(void)
 	tcase_add_loop_test(tcase, openings_say_why, 0, BASE_ARRAY_LEN(refused));
 	tcase_add_test(tcase, manifests_lead_nowhere_else);
 	tcase_add_test(tcase, a_queue_leaves_where_nobody_is);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }
 
 int main(void)
 {
-	SRunner *runner = srunner_create(kinds_suite());
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run("bucket_kinds", add);
 }

@@ -4,8 +4,8 @@
 
 #include "storage/dataset.h"
 #include "storage/index.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -547,11 +547,8 @@ START_TEST(absurd_numbers_make_no_index)
 }
 END_TEST
 
-static Suite *dataset_suite(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("dataset");
-	TCase *tcase = tcase_create("dataset");
-
 	tcase_add_test(tcase, what_was_written_comes_back);
 	tcase_add_test(tcase, far_index_is_not_mapped);
 	tcase_add_test(tcase, sealed_index_cannot_be_changed);
@@ -562,17 +559,9 @@ static Suite *dataset_suite(void)
 	tcase_add_test(tcase, plain_memfd_is_not_sealed);
 	tcase_add_test(tcase, huge_pages_are_not_sealed);
 	tcase_add_test(tcase, absurd_numbers_make_no_index);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }
 
 int main(void)
 {
-	SRunner *runner = srunner_create(dataset_suite());
-	int failed;
-
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run("dataset", add);
 }

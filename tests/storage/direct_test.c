@@ -19,7 +19,7 @@
 #include "base/philox.h"
 #include "storage/source/direct.h"
 #include "tests/storage/reader_process.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #define PAGE UINT64_C(4096)
 #define FILE_BYTES (64 * PAGE + 777)

@@ -6,8 +6,8 @@
 #include "storage/source/scan/litdata.h"
 #include "storage/source/scan/scan_shard.h"
 #include "tests/storage/scan_run.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -273,13 +273,8 @@ START_TEST(damaged_chunks)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tc)
 {
-	Suite *suite = suite_create("litdata");
-	TCase *tc = tcase_create("litdata");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tc, index_of_litdata);
 	tcase_add_loop_test(tc, bad_index_is_refused, 0,
 			    sizeof(bad_indexes) / sizeof(bad_indexes[0]));
@@ -289,10 +284,9 @@ int main(void)
 	tcase_add_test(tc, chunk_of_other_leaves);
 	tcase_add_test(tc, chunk_of_arrow);
 	tcase_add_test(tc, damaged_chunks);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("litdata", add);
 }

@@ -5,8 +5,8 @@
 #include "storage/source/scan/mds.h"
 #include "storage/source/scan/scan_shard.h"
 #include "tests/storage/scan_run.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -331,13 +331,8 @@ START_TEST(damaged_shards)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("mds");
-	TCase *tcase = tcase_create("mds");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tcase, good_index_is_read);
 	tcase_add_loop_test(tcase, bad_index_is_refused, 0, BASE_ARRAY_LEN(bad_indexes));
 	tcase_add_loop_test(tcase, columns_of_shards, 0, BASE_ARRAY_LEN(columns_cases));
@@ -349,10 +344,9 @@ int main(void)
 	tcase_add_loop_test(tcase, samples_of_a_shard, 0, 7);
 	tcase_add_test(tcase, cut_shards);
 	tcase_add_test(tcase, damaged_shards);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("mds", add);
 }

@@ -6,8 +6,8 @@
 #include "base/npy.h"
 #include "storage/source/scan/megatron.h"
 #include "tests/storage/scan_run.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,23 +220,17 @@ START_TEST(others)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("npy");
-	TCase *tcase = tcase_create("npy");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tcase, golden_array);
 	tcase_add_loop_test(tcase, heads, 0, BASE_ARRAY_LEN(head_cases));
 	tcase_add_loop_test(tcase, idx_heads, 0, BASE_ARRAY_LEN(idx_cases));
 	tcase_add_loop_test(tcase, whole_numbers, 0, BASE_ARRAY_LEN(widen_cases));
 	tcase_add_test(tcase, tokens_in_their_place);
 	tcase_add_test(tcase, others);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("npy", add);
 }

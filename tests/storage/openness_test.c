@@ -4,8 +4,8 @@
  * tests/scenarios/tenants_test.c. */
 
 #include "storage/openness.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -170,13 +170,8 @@ START_TEST(files_of_the_kernel_are_never_open)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("openness");
-	TCase *tcase = tcase_create("openness");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, modes_of_folders);
 	tcase_add_test(tcase, modes_of_files);
@@ -184,10 +179,9 @@ int main(void)
 	tcase_add_test(tcase, the_way_counts);
 	tcase_add_test(tcase, the_way_to_a_file_counts);
 	tcase_add_test(tcase, files_of_the_kernel_are_never_open);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("openness", add);
 }

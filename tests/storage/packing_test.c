@@ -6,7 +6,7 @@
 #include "storage/source/scan/packing.h"
 
 #include "base/base.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -127,21 +127,14 @@ START_TEST(little_stays_unused)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("packing");
-	TCase *tcase = tcase_create("packing");
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, each_token_once);
 	tcase_add_test(tcase, known_packing);
 	tcase_add_loop_test(tcase, little_stays_unused, 0, 2);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("packing", add);
 }

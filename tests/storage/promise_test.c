@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "base/philox.h"
 #include "cluster/promise.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 enum { MOST = 24, MOST_WAITERS = 40, SAMPLES = 12, GROUPS = 3, PEERS = 4, LASTS = 100 };
 
@@ -338,23 +338,17 @@ START_TEST(as_a_model_says)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("promise");
-	TCase *tcase = tcase_create("promise");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, the_first_makes_it_and_others_wait);
 	tcase_add_test(tcase, names_that_are_chosen_make_no_look_long);
 	tcase_add_test(tcase, who_keeps_others_keeps_this_one_too);
 	tcase_add_test(tcase, what_is_over_passes_to_who_waited_longest);
 	tcase_add_test(tcase, who_is_gone_makes_nothing_and_waits_for_nothing);
 	tcase_add_loop_test(tcase, as_a_model_says, 0, 4);
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("promise", add);
 }

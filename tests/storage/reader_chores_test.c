@@ -10,8 +10,8 @@
 #include "tests/storage/reader_process.h"
 
 #include "shmring/rings.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -278,13 +278,8 @@ START_TEST(test_ends_with_chores_that_wait)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *chores)
 {
-	Suite *suite = suite_create("reader_chores");
-	TCase *chores = tcase_create("chores");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_checked_fixture(chores, setup, teardown);
 	tcase_add_test(chores, test_each_verb);
 	tcase_add_test(chores, test_short_ones_overtake_a_check);
@@ -293,9 +288,9 @@ int main(void)
 	tcase_add_test(chores, test_cancelled_under_way);
 	tcase_add_test(chores, test_without_a_store);
 	tcase_add_loop_test(chores, test_ends_with_chores_that_wait, 0, 2);
-	suite_add_tcase(suite, chores);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("reader_chores", add);
 }

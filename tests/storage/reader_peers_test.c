@@ -5,7 +5,6 @@
  * does nobody gets a wrong byte, and no task is lost.
  */
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 
 #include "base/philox.h"
 #include "tests/storage/peers_rig.h"
+#include "tests/suite.h"
 
 #define IDLE_NS UINT64_C(500000000) /* who has nothing to do waits so long for who makes it */
 #define TICK_NS UINT64_C(50000000)  /* PEERS_TICK_NS */
@@ -924,14 +924,8 @@ START_TEST(a_peer_that_lies_about_a_group_is_not_believed)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("reader_peers");
-	TCase *tcase = tcase_create("reader_peers");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, each_file_is_read_once_and_each_form_made_once);
 	tcase_add_test(tcase, what_a_node_owns_is_made_ahead);
 	tcase_add_test(tcase, what_has_no_form_comes_as_its_file);
@@ -956,9 +950,9 @@ int main(void)
 	tcase_add_test(tcase, a_group_that_others_crowd_out_comes_back);
 	tcase_add_test(tcase, names_without_end_are_their_speakers);
 	tcase_add_test(tcase, a_peer_that_lies_about_a_group_is_not_believed);
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("reader_peers", add);
 }

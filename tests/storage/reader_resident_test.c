@@ -14,7 +14,7 @@
 
 #include "base/philox.h"
 #include "storage/reader_parts.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 
 /* 20 values fill a chunk, but for some bytes. */
 enum { CHUNKS = 4, SAMPLES = 256, VALUE = 104832, PER_CHUNK = RESIDENT_CHUNK / VALUE };
@@ -505,14 +505,8 @@ START_TEST(no_byte_of_a_task_changes)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("reader_resident");
-	TCase *tcase = tcase_create("reader_resident");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, a_stable_part_below_the_limit);
 	tcase_add_test(tcase, no_more_than_is_granted);
@@ -527,9 +521,9 @@ int main(void)
 	tcase_add_test(tcase, what_is_dropped_is_gone);
 	tcase_add_test(tcase, another_process_was_there_before);
 	tcase_add_test(tcase, no_byte_of_a_task_changes);
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("reader_resident", add);
 }

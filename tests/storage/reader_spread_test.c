@@ -2,12 +2,12 @@
 
 /* Of spreads so many are known: what a peer says never makes this node forget one of its own. */
 
-#include <check.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
 #include "cluster/promise.h"
 #include "storage/reader_peers.h"
+#include "tests/suite.h"
 
 #define MOST 32 /* SPREADS_MOST */
 #define PEER 3
@@ -94,18 +94,13 @@ START_TEST(own_ones_make_room_for_own_alone)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("reader_spread");
-	TCase *tcase = tcase_create("reader_spread");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, others_make_room_for_others);
 	tcase_add_test(tcase, own_ones_make_room_for_own_alone);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("reader_spread", add);
 }

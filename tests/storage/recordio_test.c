@@ -3,7 +3,7 @@
 /* RecordIO: records, labels, records that are cut up, damage. */
 
 #include "storage/source/scan/scan_shard.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 #include "tests/storage/scan_run.h"
 
 #include <check.h>
@@ -250,13 +250,8 @@ START_TEST(told_by_its_begin)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *all)
 {
-	Suite *suite = suite_create("recordio");
-	TCase *all = tcase_create("recordio");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(all, file_of_mxnet);
 	tcase_add_test(all, records_of_any_size);
 	tcase_add_loop_test(all, labels_of_all_kinds, 0, sizeof(labels) / sizeof(*labels));
@@ -264,11 +259,9 @@ int main(void)
 	tcase_add_loop_test(all, damaged, 0, sizeof(damages) / sizeof(*damages));
 	tcase_add_test(all, cut_up_and_joined);
 	tcase_add_test(all, told_by_its_begin);
-	tcase_set_timeout(all, PATIENCE_OF_A_TEST_S);
-	suite_add_tcase(suite, all);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("recordio", add);
 }

@@ -5,7 +5,6 @@
  * (pipeline/forms/packed.h), with the file's numbers.
  */
 
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "pipeline/forms/packed.h"
 #include "base/number.h"
 #include "tests/storage/reader_process.h"
+#include "tests/suite.h"
 
 #define FILE_BYTES 4096
 
@@ -308,14 +308,8 @@ START_TEST(other_options_are_other_versions)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("rows");
-	TCase *tcase = tcase_create("rows");
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, rows_are_said_once, 0, 8);
 	tcase_add_loop_test(tcase, zeros_are_no_archive, 0, 2);
@@ -324,10 +318,9 @@ int main(void)
 	tcase_add_loop_test(tcase, records_of_windows, 0, BASE_ARRAY_LEN(window_cases));
 	tcase_add_test(tcase, changed_file);
 	tcase_add_test(tcase, other_options_are_other_versions);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("rows", add);
 }

@@ -7,7 +7,6 @@
 
 #include "storage/source/scan/scan_shard.h"
 
-#include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "base/base.h"
 #include "base/tar.h"
 #include "storage/source/scan/scan_group.h"
+#include "tests/suite.h"
 
 #define ROOM (256 << 10)
 
@@ -448,13 +448,8 @@ START_TEST(a_shard_is_told_by_its_first_block)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-	Suite *suite = suite_create("scan_tar");
-	TCase *tcase = tcase_create("scan_tar");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_test(tcase, neighbours_with_one_key_are_a_sample);
 	tcase_add_test(tcase, all_of_its_files_are_a_sample);
 	tcase_add_test(tcase, key_ends_at_the_first_dot_of_the_base_name);
@@ -474,9 +469,9 @@ int main(void)
 	tcase_add_test(tcase, longest_path);
 	tcase_add_test(tcase, too_many_fields);
 	tcase_add_test(tcase, a_shard_is_told_by_its_first_block);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("scan_tar", add_tests);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "tests/storage/tree.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -852,11 +852,8 @@ START_TEST(times_that_were_set_back_hide_nothing)
 }
 END_TEST
 
-static Suite *scan_suite(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("scan");
-	TCase *tcase = tcase_create("scan");
-
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, samples_are_numbered_as_imagefolder_does);
 	tcase_add_test(tcase, flat_folder_has_no_classes);
@@ -886,17 +883,9 @@ static Suite *scan_suite(void)
 	tcase_add_test(tcase, changes_right_after_the_listing_are_found);
 	tcase_add_test(tcase, replaced_folder_is_found);
 	tcase_add_test(tcase, times_that_were_set_back_hide_nothing);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }
 
 int main(void)
 {
-	SRunner *runner = srunner_create(scan_suite());
-	int failed;
-
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run("scan", add);
 }

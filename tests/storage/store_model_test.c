@@ -7,12 +7,12 @@
 
 #include "tests/storage/hold.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/philox.h"
+#include "tests/suite.h"
 
 #define LIMIT (32 << 20)
 #define GROUPS 5
@@ -241,17 +241,12 @@ START_TEST(test_model)
 }
 END_TEST
 
+static void add(TCase *models)
+{
+	tcase_add_loop_test(models, test_model, 0, 2);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("store_model");
-	TCase *models = tcase_create("model");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_add_loop_test(models, test_model, 0, 2);
-	suite_add_tcase(suite, models);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+	return suite_run("store_model", add);
 }

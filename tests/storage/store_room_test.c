@@ -4,11 +4,11 @@
 
 #include "tests/storage/hold.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/philox.h"
+#include "tests/suite.h"
 
 #define LIMIT (8 << 20)
 #define SIZE 20000
@@ -295,13 +295,8 @@ START_TEST(test_replaced_in_a_full_store)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *room)
 {
-	Suite *suite = suite_create("store_room");
-	TCase *room = tcase_create("room");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_checked_fixture(room, setup, teardown);
 	tcase_add_test(room, test_a_stable_part_stays);
 	tcase_add_test(room, test_replaced_in_a_full_store);
@@ -313,9 +308,9 @@ int main(void)
 	tcase_add_test(room, test_what_is_superseded_goes_first);
 	tcase_add_test(room, test_fragments);
 	tcase_add_test(room, test_another_limit);
-	suite_add_tcase(suite, room);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("store_room", add);
 }

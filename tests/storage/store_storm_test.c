@@ -8,7 +8,6 @@
 
 #include "tests/storage/hold.h"
 
-#include <check.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 
 #include "base/philox.h"
 #include "storage/store_parts.h"
+#include "tests/suite.h"
 
 #define LIMIT (4 << 20)
 #define SAMPLES 500
@@ -163,17 +163,12 @@ START_TEST(test_storm)
 }
 END_TEST
 
+static void add(TCase *storm)
+{
+	tcase_add_test(storm, test_storm);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("store_storm");
-	TCase *storm = tcase_create("storm");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_add_test(storm, test_storm);
-	suite_add_tcase(suite, storm);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+	return suite_run("store_storm", add);
 }

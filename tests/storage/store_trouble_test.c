@@ -4,7 +4,6 @@
 
 #include "tests/storage/hold.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -24,6 +23,7 @@
 
 #include "storage/store_lmdb.h"
 #include "storage/store_place.h"
+#include "tests/suite.h"
 
 #define LIMIT (8 << 20)
 #define SAMPLES 1000
@@ -589,13 +589,8 @@ START_TEST(test_read_only_disk)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *trouble)
 {
-	Suite *suite = suite_create("store_trouble");
-	TCase *trouble = tcase_create("trouble");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_checked_fixture(trouble, setup, teardown);
 	tcase_add_test(trouble, test_file_systems);
 	tcase_add_test(trouble, test_bad_settings);
@@ -610,9 +605,9 @@ int main(void)
 	tcase_add_test(trouble, test_drop_fails);
 	tcase_add_test(trouble, test_full_disk);
 	tcase_add_test(trouble, test_read_only_disk);
-	suite_add_tcase(suite, trouble);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("store_trouble", add);
 }

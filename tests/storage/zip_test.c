@@ -9,7 +9,7 @@
 #include "storage/reader_parts.h"
 #include "storage/source/source_indexer.h"
 #include "storage/source/source_shards.h"
-#include "tests/patience.h"
+#include "tests/suite.h"
 #include "tests/storage/scan_run.h"
 
 #include <check.h>
@@ -419,14 +419,8 @@ START_TEST(a_key_that_lies)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("zip");
-	TCase *tcase = tcase_create("zip");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_checked_fixture(tcase, begin, end);
 	tcase_add_test(tcase, which_are_samples);
 	tcase_add_test(tcase, zip64);
@@ -443,9 +437,9 @@ int main(void)
 	tcase_add_test(tcase, split);
 	tcase_add_test(tcase, nothing);
 	tcase_add_loop_test(tcase, a_key_that_lies, 0, BASE_ARRAY_LEN(keys));
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_run("zip", add);
 }

@@ -10,6 +10,7 @@
 
 #include "shmring/proto.h"
 #include "tests/patience.h"
+#include "tests/suite.h"
 #include "tools/ctl_ask.h"
 
 /* An accessd in another process, which answers each question after so many messages of PROGRESS, a while each, until it is hung up on. */
@@ -90,20 +91,14 @@ START_TEST(who_hangs_up_has_said_why)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("ask");
-	TCase *tcase = tcase_create("ask");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	tcase_add_test(tcase, answers_without_end_come_to_an_end);
 	tcase_add_test(tcase, progress_puts_the_end_off);
 	tcase_add_loop_test(tcase, who_hangs_up_has_said_why, 0, 2);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("ask", add);
 }

@@ -2,11 +2,11 @@
 
 /* access-ctl bad: which jobs are meant, and lists as text and as JSON, of files with names that would hurt. */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/ctl_bad.h"
+#include "tests/suite.h"
 
 #define STATUS                                                                                \
 	"{\"jobs\":[{\"id\":1,\"name\":\"train\",\"stream\":7},{\"id\":2,\"name\":\"train\"," \
@@ -115,20 +115,15 @@ START_TEST(json)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("bad_list");
-	TCase *tcase = tcase_create("bad_list");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, jobs_of_that_name, 0, BASE_ARRAY_LEN(finds));
 	tcase_add_test(tcase, text);
 	tcase_add_test(tcase, json);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+	return suite_run("bad_list", add);
 }

@@ -11,8 +11,8 @@
 
 #include "base/json.h"
 #include "libaccess/libaccess.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -670,13 +670,8 @@ START_TEST(a_restarted_node_s_figures_are_its_own)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("bench");
-	TCase *tcase = tcase_create("bench");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_loop_test(tcase, values_that_cannot_be_are_seen, 0, BASE_ARRAY_LEN(batches));
 	tcase_add_test(tcase, a_digest_is_of_samples);
 	tcase_add_loop_test(tcase, deliveries_are_judged, 0, BASE_ARRAY_LEN(deliveries));
@@ -687,10 +682,9 @@ int main(void)
 	tcase_add_test(tcase, the_node_s_figures_are_differences);
 	tcase_add_test(tcase, kept);
 	tcase_add_test(tcase, a_restarted_node_s_figures_are_its_own);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+	return suite_run("bench", add);
 }

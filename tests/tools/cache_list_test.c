@@ -5,7 +5,6 @@
  * reader should write them and in others.
  */
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "base/url.h"
 #include "tools/ctl_cache.h"
+#include "tests/suite.h"
 
 #define ID_A "00ffa1b2c3d4e5f60718293a4b5c6d7e8f000102030405060708090a0b0c0d0e"
 #define ID_B "00ffa1b2c3d4e5f60718293a4b5c6d7e8f000102030405060708090a0b0c0d0f"
@@ -249,23 +249,17 @@ START_TEST(find)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("cache_list");
-	TCase *tcase = tcase_create("cache_list");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tcase, of_a_data_set);
 	tcase_add_test(tcase, of_a_url);
 	tcase_add_test(tcase, other_paths);
 	tcase_add_test(tcase, table);
 	tcase_add_test(tcase, no_list);
 	tcase_add_loop_test(tcase, find, 0, BASE_ARRAY_LEN(finds));
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("cache_list", add);
 }

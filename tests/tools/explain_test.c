@@ -5,11 +5,11 @@
  * an accessd of another version may leave out or add.
  */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/ctl.h"
+#include "tests/suite.h"
 
 #define FORM(name, work, whole, serve, total, fits, cached)                     \
 	"{\"name\":\"" name "\",\"samples\":40,\"made\":40,\"work_us\":" work   \
@@ -342,13 +342,8 @@ START_TEST(strange)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("explain");
-	TCase *tcase = tcase_create("explain");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tcase, best);
 	tcase_add_test(tcase, in_memory);
 	tcase_add_test(tcase, not_kept);
@@ -364,10 +359,9 @@ int main(void)
 	tcase_add_test(tcase, why_other_nodes_have_no_part);
 	tcase_add_test(tcase, what_is_made_in_idle_time);
 	tcase_add_test(tcase, strange);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("explain", add);
 }

@@ -3,8 +3,8 @@
 /* Buckets have no gaps, and a quantile is as near as the header promises. */
 
 #include "tools/histogram.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,20 +60,14 @@ START_TEST(quantiles_are_right)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("histogram");
-	TCase *tcase = tcase_create("histogram");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tcase, buckets_are_in_order_and_near);
 	tcase_add_test(tcase, neighbours_touch);
 	tcase_add_test(tcase, quantiles_are_right);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+	return suite_run("histogram", add);
 }

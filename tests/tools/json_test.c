@@ -4,8 +4,8 @@
  * place. */
 
 #include "base/json.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -249,13 +249,8 @@ START_TEST(items_are_gone_through_and_found)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("json");
-	TCase *tcase = tcase_create("json");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_loop_test(tcase, string_is_escaped, 0, BASE_ARRAY_LEN(strings));
 	tcase_add_loop_test(tcase, report_comes_back, 0, 2);
 	tcase_add_test(tcase, members_come_in_order);
@@ -263,10 +258,9 @@ int main(void)
 	tcase_add_test(tcase, limits_hold);
 	tcase_add_test(tcase, items_are_gone_through_and_found);
 	tcase_add_loop_test(tcase, misuse_is_an_error, 0, BASE_ARRAY_LEN(misuses));
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+	return suite_run("json", add);
 }

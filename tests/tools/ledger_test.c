@@ -6,8 +6,8 @@
  */
 
 #include "tools/ledger.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,22 +207,16 @@ START_TEST(kill_leaves_one_moment)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("ledger");
-	TCase *tcase = tcase_create("ledger");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tcase, counts_what_came);
 	tcase_add_test(tcase, a_part_is_counted_as_one);
 	tcase_add_test(tcase, token_comes_back);
 	tcase_add_test(tcase, foreign_memory_is_refused);
 	tcase_add_test(tcase, kill_leaves_one_moment);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+	return suite_run("ledger", add);
 }

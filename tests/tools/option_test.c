@@ -3,8 +3,8 @@
 /* Options of every kind: what is taken, what is refused and in which words. */
 
 #include "tools/option.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,22 +187,16 @@ START_TEST(help_fits_the_terminal)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("option");
-	TCase *tcase = tcase_create("option");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tcase, every_kind_is_taken);
 	tcase_add_test(tcase, a_list_that_is_not_given_has_the_default);
 	tcase_add_loop_test(tcase, what_is_wrong_is_said, 0, BASE_ARRAY_LEN(refused));
 	tcase_add_test(tcase, letters);
 	tcase_add_test(tcase, help_fits_the_terminal);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+	return suite_run("option", add);
 }

@@ -5,12 +5,12 @@
  * columns, and whatever an accessd of another version, or a user with odd names, may put there.
  */
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/ctl.h"
 #include "tools/ctl_waits.h"
+#include "tests/suite.h"
 
 typedef void draw_fn(const struct json_in *status, FILE *out);
 
@@ -419,13 +419,8 @@ START_TEST(strange)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("status");
-	TCase *tcase = tcase_create("status");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tcase, nobody);
 	tcase_add_test(tcase, closed);
 	tcase_add_test(tcase, who_waits_for_what);
@@ -441,10 +436,9 @@ int main(void)
 	tcase_add_test(tcase, node);
 	tcase_add_test(tcase, eighty_columns);
 	tcase_add_test(tcase, strange);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("status", add);
 }

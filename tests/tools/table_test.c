@@ -3,8 +3,8 @@
 /* Tables line up, and a name cannot move the cursor. */
 
 #include "tools/table.h"
+#include "tests/suite.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,20 +69,14 @@ START_TEST(no_rows_no_columns)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("table");
-	TCase *tcase = tcase_create("table");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tcase, columns_line_up);
 	tcase_add_test(tcase, hostile_names_stay_in_their_cell);
 	tcase_add_test(tcase, no_rows_no_columns);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+	return suite_run("table", add);
 }

@@ -2,13 +2,13 @@
 
 /* access-top's screens as text, at three sizes, and what keys do to them. */
 
-#include <check.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/top/top_view.h"
+#include "tests/suite.h"
 
 static struct top_model model;
 static struct top_ui ui;
@@ -340,14 +340,8 @@ START_TEST(odd_names)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("top_layout");
-	TCase *tcase = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, as_on_a_terminal);
 	tcase_add_test(tcase, jobs_that_have_not_begun);
@@ -361,8 +355,9 @@ int main(void)
 	tcase_add_test(tcase, help_and_quit);
 	tcase_add_test(tcase, nobody_is_there);
 	tcase_add_test(tcase, odd_names);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("top_layout", add);
 }

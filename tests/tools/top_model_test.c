@@ -2,7 +2,6 @@
 
 /* access-top's model: rates of differences, jobs of ranks, what was saved, where the time goes, and an accessd that begins anew. */
 
-#include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "base/hash.h"
 #include "tools/ctl_waits.h"
 #include "tools/top/top_view.h"
+#include "tests/suite.h"
 
 static struct top_model model;
 
@@ -308,14 +308,8 @@ START_TEST(a_line_of_json)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tests)
 {
-	Suite *suite = suite_create("top_model");
-	TCase *tests = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, tests);
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, rates_are_differences);
 	tcase_add_test(tests, a_step_is_a_second);
@@ -328,8 +322,9 @@ int main(void)
 	tcase_add_test(tests, a_peer_is_all_its_channels);
 	tcase_add_test(tests, anything_may_be_missing);
 	tcase_add_test(tests, a_line_of_json);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+}
+
+int main(void)
+{
+	return suite_run("top_model", add);
 }

@@ -2,12 +2,12 @@
 
 /* access-ctl cache warm: after which passes there is another one, and what is said of samples that are not kept. */
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/ctl_warm.h"
+#include "tests/suite.h"
 
 #define SAMPLES 10
 
@@ -79,19 +79,13 @@ START_TEST(what_is_missing_is_said)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	TCase *tcase = tcase_create("warm");
-	Suite *suite = suite_create("warm");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_loop_test(tcase, as_many_passes_as_bring_something, 0, BASE_ARRAY_LEN(runs));
 	tcase_add_loop_test(tcase, what_is_missing_is_said, 0, BASE_ARRAY_LEN(ends));
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void)
+{
+	return suite_run("warm", add);
 }

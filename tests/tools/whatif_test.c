@@ -2,11 +2,11 @@
 
 /* The model of what limits a job: each case by hand. */
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "tools/whatif.h"
+#include "tests/suite.h"
 
 /* 1000 samples/s, 2 workers of 4 processors, a sample 1.8 ms of a worker: they are busy for 90 %. */
 static const struct whatif_input usual = {
@@ -222,13 +222,8 @@ START_TEST(nonsense)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("whatif");
-	TCase *tcase = tcase_create("whatif");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_add_test(tcase, limits);
 	tcase_add_test(tcase, shares);
 	tcase_add_test(tcase, more_workers);
@@ -237,9 +232,9 @@ int main(void)
 	tcase_add_test(tcase, other_changes);
 	tcase_add_test(tcase, mixed);
 	tcase_add_test(tcase, nonsense);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_run("whatif", add);
 }

@@ -3,7 +3,7 @@
 /* Workers that die, hang and eat memory: one task is lost, everything else goes on. */
 
 #include "tests/worker/rig.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "base/little.h"
 #include "pipeline/forms/form.h"
 #include "tests/data.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 #include "worker/evict.h"
 #include "worker/forming.h"
 

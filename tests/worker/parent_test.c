@@ -5,7 +5,7 @@
 
 #include "pipeline/pipeline.h"
 #include "tests/worker/rig.h"
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <dirent.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 
 /* What a captured worker may try, one forked child each: all of it ends the child with SIGSYS. */
 
-#include "tests/worker/suite.h"
+#include "tests/suite.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>

@@ -16,7 +16,7 @@ static inline int suite_run(const char *name, void (*add)(TCase *tcase))
 	tcase_set_timeout(tcase, PATIENCE_OF_A_TEST_S);
 	add(tcase);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
+	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
 	return failed == 0 ? 0 : 1;
