@@ -8,48 +8,35 @@
 
 #include "base/library.h"
 
+#define CURL_EACH(F)                                           \
+	F(curl, global_init, curl_global_init)                 \
+	F(curl, getdate, curl_getdate)                         \
+	F(curl, easy_init, curl_easy_init)                     \
+	F(curl, easy_setopt, curl_easy_setopt)                 \
+	F(curl, easy_perform, curl_easy_perform)               \
+	F(curl, easy_getinfo, curl_easy_getinfo)               \
+	F(curl, easy_strerror, curl_easy_strerror)             \
+	F(curl, easy_cleanup, curl_easy_cleanup)               \
+	F(curl, slist_append, curl_slist_append)               \
+	F(curl, slist_free_all, curl_slist_free_all)           \
+	F(curl, multi_init, curl_multi_init)                   \
+	F(curl, multi_setopt, curl_multi_setopt)               \
+	F(curl, multi_add_handle, curl_multi_add_handle)       \
+	F(curl, multi_remove_handle, curl_multi_remove_handle) \
+	F(curl, multi_perform, curl_multi_perform)             \
+	F(curl, multi_poll, curl_multi_poll)                   \
+	F(curl, multi_socket_action, curl_multi_socket_action) \
+	F(curl, multi_info_read, curl_multi_info_read)         \
+	F(curl, multi_cleanup, curl_multi_cleanup)
+
 static struct {
-	__typeof__(curl_global_init) *global_init;
-	__typeof__(curl_getdate) *getdate;
-	__typeof__(curl_easy_init) *easy_init;
-	__typeof__(curl_easy_setopt) *easy_setopt;
-	__typeof__(curl_easy_perform) *easy_perform;
-	__typeof__(curl_easy_getinfo) *easy_getinfo;
-	__typeof__(curl_easy_strerror) *easy_strerror;
-	__typeof__(curl_easy_cleanup) *easy_cleanup;
-	__typeof__(curl_slist_append) *slist_append;
-	__typeof__(curl_slist_free_all) *slist_free_all;
-	__typeof__(curl_multi_init) *multi_init;
-	__typeof__(curl_multi_setopt) *multi_setopt;
-	__typeof__(curl_multi_add_handle) *multi_add_handle;
-	__typeof__(curl_multi_remove_handle) *multi_remove_handle;
-	__typeof__(curl_multi_perform) *multi_perform;
-	__typeof__(curl_multi_poll) *multi_poll;
-	__typeof__(curl_multi_socket_action) *multi_socket_action;
-	__typeof__(curl_multi_info_read) *multi_info_read;
-	__typeof__(curl_multi_cleanup) *multi_cleanup;
+	CURL_EACH(LIBRARY_MEMBER)
 } curl;
 
 /* NULL, or why that cannot be. */
 static const char *curl_load(void)
 {
-#define NAME(name)                                \
-	{                                         \
-		"curl_" #name, (void *)&curl.name \
-	}
-	static const struct library_name names[] = {
-	    NAME(global_init),         NAME(getdate),
-	    NAME(easy_init),           NAME(easy_setopt),
-	    NAME(easy_perform),        NAME(easy_getinfo),
-	    NAME(easy_strerror),       NAME(easy_cleanup),
-	    NAME(slist_append),        NAME(slist_free_all),
-	    NAME(multi_init),          NAME(multi_setopt),
-	    NAME(multi_add_handle),    NAME(multi_remove_handle),
-	    NAME(multi_perform),       NAME(multi_poll),
-	    NAME(multi_socket_action), NAME(multi_info_read),
-	    NAME(multi_cleanup),
-	};
-#undef NAME
+	static const struct library_name names[] = {CURL_EACH(LIBRARY_NAME)};
 	const char *why = library_load("libcurl.so.4", names, BASE_ARRAY_LEN(names));
 
 	if (why) /* Debian has both */

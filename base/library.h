@@ -12,6 +12,10 @@ struct library_name {
 	void *to;         /* the pointer to it */
 };
 
+/* Of lists of F(the struct's name, its member, the library's function): the struct's members, and all their names. */
+#define LIBRARY_MEMBER(of, member, function) __typeof__(function) *member;
+#define LIBRARY_NAME(of, member, function) {#function, (void *)&of.member},
+
 /* Fills the pointers. NULL, or why that cannot be. */
 static inline const char *library_load(const char *file, const struct library_name *names, size_t n)
 {

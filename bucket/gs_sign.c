@@ -12,31 +12,21 @@
 #include "base/library.h"
 #include "base/base64.h"
 
+#define CRYPTO_EACH(F)                                \
+	F(crypto, read_key, d2i_AutoPrivateKey)       \
+	F(crypto, PKEY_is_a, EVP_PKEY_is_a)           \
+	F(crypto, PKEY_free, EVP_PKEY_free)           \
+	F(crypto, MD_CTX_new, EVP_MD_CTX_new)         \
+	F(crypto, MD_CTX_free, EVP_MD_CTX_free)       \
+	F(crypto, sha256, EVP_sha256)                 \
+	F(crypto, DigestSignInit, EVP_DigestSignInit) \
+	F(crypto, DigestSign, EVP_DigestSign)
+
 static struct {
-	__typeof__(d2i_AutoPrivateKey) *read_key;
-	__typeof__(EVP_PKEY_is_a) *PKEY_is_a;
-	__typeof__(EVP_PKEY_free) *PKEY_free;
-	__typeof__(EVP_MD_CTX_new) *MD_CTX_new;
-	__typeof__(EVP_MD_CTX_free) *MD_CTX_free;
-	__typeof__(EVP_sha256) *sha256;
-	__typeof__(EVP_DigestSignInit) *DigestSignInit;
-	__typeof__(EVP_DigestSign) *DigestSign;
+	CRYPTO_EACH(LIBRARY_MEMBER)
 } crypto;
 
-#define NAME(name)                                 \
-	{                                          \
-		"EVP_" #name, (void *)&crypto.name \
-	}
-static const struct library_name names[] = {
-    {"d2i_AutoPrivateKey", (void *)&crypto.read_key},
-    NAME(PKEY_is_a),
-    NAME(PKEY_free),
-    NAME(MD_CTX_new),
-    NAME(MD_CTX_free),
-    NAME(sha256),
-    NAME(DigestSignInit),
-    NAME(DigestSign),
-};
+static const struct library_name names[] = {CRYPTO_EACH(LIBRARY_NAME)};
 
 static void gs_sign_keyp(EVP_PKEY **key)
 {

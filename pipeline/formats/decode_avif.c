@@ -28,32 +28,25 @@ struct decode_avif {
 	avifDecoder *decoder; /* owned until closed */
 };
 
+#define AVIF_EACH(F)                                   \
+	F(avif, create, avifDecoderCreate)             \
+	F(avif, destroy, avifDecoderDestroy)           \
+	F(avif, set_memory, avifDecoderSetIOMemory)    \
+	F(avif, parse, avifDecoderParse)               \
+	F(avif, next, avifDecoderNextImage)            \
+	F(avif, codec, avifCodecName)                  \
+	F(avif, set_defaults, avifRGBImageSetDefaults) \
+	F(avif, to_rgb, avifImageYUVToRGB)             \
+	F(avif, text, avifResultToString)
+
 /* Of the library, once it is loaded. */
 static struct {
-	__typeof__(&avifDecoderCreate) create;
-	__typeof__(&avifDecoderDestroy) destroy;
-	__typeof__(&avifDecoderSetIOMemory) set_memory;
-	__typeof__(&avifDecoderParse) parse;
-	__typeof__(&avifDecoderNextImage) next;
-	__typeof__(&avifCodecName) codec;
-	__typeof__(&avifRGBImageSetDefaults) set_defaults;
-	__typeof__(&avifImageYUVToRGB) to_rgb;
-	__typeof__(&avifResultToString) text;
+	AVIF_EACH(LIBRARY_MEMBER)
 } avif;
 
 static bool decode_avif_load(void)
 {
-	static const struct library_name names[] = {
-	    {"avifDecoderCreate", &avif.create},
-	    {"avifDecoderDestroy", &avif.destroy},
-	    {"avifDecoderSetIOMemory", &avif.set_memory},
-	    {"avifDecoderParse", &avif.parse},
-	    {"avifDecoderNextImage", &avif.next},
-	    {"avifCodecName", &avif.codec},
-	    {"avifRGBImageSetDefaults", &avif.set_defaults},
-	    {"avifImageYUVToRGB", &avif.to_rgb},
-	    {"avifResultToString", &avif.text},
-	};
+	static const struct library_name names[] = {AVIF_EACH(LIBRARY_NAME)};
 
 	return !library_load(AVIF_SONAME, names, BASE_ARRAY_LEN(names));
 }

@@ -38,28 +38,31 @@ struct decode_heif {
 	struct heif_image_handle *handle;
 };
 
+#define HEIF_EACH(F)                                                  \
+	F(heif, init, heif_init)                                      \
+	F(heif, can_decode, heif_have_decoder_for_format)             \
+	F(heif, create, heif_context_alloc)                           \
+	F(heif, destroy, heif_context_free)                           \
+	F(heif, set_threads, heif_context_set_max_decoding_threads)   \
+	F(heif, set_limit, heif_context_set_maximum_image_size_limit) \
+	F(heif, read, heif_context_read_from_memory_without_copy)     \
+	F(heif, primary, heif_context_get_primary_image_handle)       \
+	F(heif, release, heif_image_handle_release)                   \
+	F(heif, width, heif_image_handle_get_width)                   \
+	F(heif, height, heif_image_handle_get_height)                 \
+	F(heif, coded_width, heif_image_handle_get_ispe_width)        \
+	F(heif, coded_height, heif_image_handle_get_ispe_height)      \
+	F(heif, options, heif_decoding_options_alloc)                 \
+	F(heif, options_free, heif_decoding_options_free)             \
+	F(heif, decode, heif_decode_image)                            \
+	F(heif, image_release, heif_image_release)                    \
+	F(heif, image_width, heif_image_get_width)                    \
+	F(heif, image_height, heif_image_get_height)                  \
+	F(heif, plane, heif_image_get_plane_readonly)
+
 /* Of the library, once it is loaded. */
 static struct {
-	__typeof__(&heif_init) init;
-	__typeof__(&heif_have_decoder_for_format) can_decode;
-	__typeof__(&heif_context_alloc) create;
-	__typeof__(&heif_context_free) destroy;
-	__typeof__(&heif_context_set_max_decoding_threads) set_threads;
-	__typeof__(&heif_context_set_maximum_image_size_limit) set_limit;
-	__typeof__(&heif_context_read_from_memory_without_copy) read;
-	__typeof__(&heif_context_get_primary_image_handle) primary;
-	__typeof__(&heif_image_handle_release) release;
-	__typeof__(&heif_image_handle_get_width) width;
-	__typeof__(&heif_image_handle_get_height) height;
-	__typeof__(&heif_image_handle_get_ispe_width) coded_width;
-	__typeof__(&heif_image_handle_get_ispe_height) coded_height;
-	__typeof__(&heif_decoding_options_alloc) options;
-	__typeof__(&heif_decoding_options_free) options_free;
-	__typeof__(&heif_decode_image) decode;
-	__typeof__(&heif_image_release) image_release;
-	__typeof__(&heif_image_get_width) image_width;
-	__typeof__(&heif_image_get_height) image_height;
-	__typeof__(&heif_image_get_plane_readonly) plane;
+	HEIF_EACH(LIBRARY_MEMBER)
 } heif;
 
 /* libde265's: found before its own, as configure has this program export it. */
@@ -72,28 +75,7 @@ int de265_start_worker_threads(void *context, int number)
 
 static bool decode_heif_load(void)
 {
-	static const struct library_name names[] = {
-	    {"heif_init", &heif.init},
-	    {"heif_have_decoder_for_format", &heif.can_decode},
-	    {"heif_context_alloc", &heif.create},
-	    {"heif_context_free", &heif.destroy},
-	    {"heif_context_set_max_decoding_threads", &heif.set_threads},
-	    {"heif_context_set_maximum_image_size_limit", &heif.set_limit},
-	    {"heif_context_read_from_memory_without_copy", &heif.read},
-	    {"heif_context_get_primary_image_handle", &heif.primary},
-	    {"heif_image_handle_release", &heif.release},
-	    {"heif_image_handle_get_width", &heif.width},
-	    {"heif_image_handle_get_height", &heif.height},
-	    {"heif_image_handle_get_ispe_width", &heif.coded_width},
-	    {"heif_image_handle_get_ispe_height", &heif.coded_height},
-	    {"heif_decoding_options_alloc", &heif.options},
-	    {"heif_decoding_options_free", &heif.options_free},
-	    {"heif_decode_image", &heif.decode},
-	    {"heif_image_release", &heif.image_release},
-	    {"heif_image_get_width", &heif.image_width},
-	    {"heif_image_get_height", &heif.image_height},
-	    {"heif_image_get_plane_readonly", &heif.plane},
-	};
+	static const struct library_name names[] = {HEIF_EACH(LIBRARY_NAME)};
 
 	return !library_load(HEIF_SONAME, names, BASE_ARRAY_LEN(names)) &&
 	       heif.init(NULL).code == heif_error_Ok && heif.can_decode(heif_compression_HEVC);

@@ -29,28 +29,23 @@ struct decode_jxl {
 	JxlDecoder *decoder; /* owned until closed */
 };
 
+#define JXL_EACH(F)                                  \
+	F(jxl, create, JxlDecoderCreate)             \
+	F(jxl, destroy, JxlDecoderDestroy)           \
+	F(jxl, subscribe, JxlDecoderSubscribeEvents) \
+	F(jxl, set_input, JxlDecoderSetInput)        \
+	F(jxl, process, JxlDecoderProcessInput)      \
+	F(jxl, info, JxlDecoderGetBasicInfo)         \
+	F(jxl, set_buffer, JxlDecoderSetImageOutBuffer)
+
 /* Of the library, once it is loaded. */
 static struct {
-	__typeof__(&JxlDecoderCreate) create;
-	__typeof__(&JxlDecoderDestroy) destroy;
-	__typeof__(&JxlDecoderSubscribeEvents) subscribe;
-	__typeof__(&JxlDecoderSetInput) set_input;
-	__typeof__(&JxlDecoderProcessInput) process;
-	__typeof__(&JxlDecoderGetBasicInfo) info;
-	__typeof__(&JxlDecoderSetImageOutBuffer) set_buffer;
+	JXL_EACH(LIBRARY_MEMBER)
 } jxl;
 
 static bool decode_jxl_load(void)
 {
-	static const struct library_name names[] = {
-	    {"JxlDecoderCreate", &jxl.create},
-	    {"JxlDecoderDestroy", &jxl.destroy},
-	    {"JxlDecoderSubscribeEvents", &jxl.subscribe},
-	    {"JxlDecoderSetInput", &jxl.set_input},
-	    {"JxlDecoderProcessInput", &jxl.process},
-	    {"JxlDecoderGetBasicInfo", &jxl.info},
-	    {"JxlDecoderSetImageOutBuffer", &jxl.set_buffer},
-	};
+	static const struct library_name names[] = {JXL_EACH(LIBRARY_NAME)};
 
 	return !library_load(JXL_SONAME, names, BASE_ARRAY_LEN(names));
 }
