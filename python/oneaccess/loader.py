@@ -148,9 +148,26 @@ class Loader:
 
     _sampled = None          # samples of the data set that a sampler of torch's was made for, until it is compared
     _has_read_order = False  # such a one, or a generator, has a seed, and the program no order
-    _is_rest_told = False    # of the last step of ranks
-    _is_unlabelled_told = False
     _evens = None            # what a DistributedSampler does so that all ranks have equally many: "repeats" or "drops"
+
+    _wrapped = _pool = _direct = None
+    _stream = _client = _dataset = _sharded = _feed = None
+    _asked = None            # a function that says each epoch's ids
+    _agreed = None           # by ranks on several nodes: the order and its seed
+    _chosen = _to_come = None   # by choose(): for the stream that there is, for the next epoch's
+    _of_epoch = 0            # of a function's ids: the epoch that the stream has, and no other
+    _token = None
+    _begins = 0              # the epoch that the token is the beginning of; None: its middle
+    _left = 0                # epochs that were left early: ranks then are a job of another name
+    _loop = None
+    _epoch = None            # the one that the last batch was of
+    _early = None            # the next epoch's first batch, by which this one's end was known
+    _first = None            # when the first batch was asked for
+    _kept = 0                # samples that became private copies as they were held, as far as it was looked at
+    _held = None             # bytes of a sample, where the program is to be told of it
+    _why = None              # the host normalizes, with a device
+    _is_closed = _is_of_mix = False
+    _has_warned = _has_told = _is_unlabelled_told = _is_rest_told = False   # of no direct way, what is held, no labels, ranks' last step
 
     def __new__(cls, *unused, **also_unused):
         if hasattr(sys.modules.get("torch.utils.data"), "DataLoader"):
@@ -175,17 +192,9 @@ class Loader:
                  collate_fn: Callable[[list], object] | None = None, source: Mapping[str, object] | None = None,
                  ragged: str | Mapping[str, str] | None = None, refresh: str | None = None, chunk: int | None = None,
                  sharding: object = None, **others):
-        self._stream = None
         self.ignored = arguments.sort_out(others)
         torchdata.refuse_worker()
-        self._wrapped = self._pool = self._direct = None
-        if not paths.is_named(dataset) and tables.is_meant(dataset):
-            if urls.is_url(dataset):
-                dataset, source = urls.for_arrow(dataset, source), None
-            dataset = tables.from_parquet(dataset)
-        if source is None and not paths.is_named(dataset) and writer.is_meant(dataset):
-            dataset = writer.written(dataset)
-        self._asked = None      # a function that says each epoch's ids
+        dataset, source = self._meant(dataset, source)
         if callable(order):
             orders.refuse_beside({"shuffle": shuffle, "ids": ids, "classes": classes, "split": split, "weights": weights, "samples": samples,
                                   "replay": replay, "refresh": refresh})
@@ -193,30 +202,9 @@ class Loader:
             ids = self._asked(0)
         named = None if self._has_read_order else order
         blocks = arguments.blocks_of(dataset, shuffle, named or ("replay" if replay is not None else None))
-        if isinstance(dataset, (wrapped.Wrapped, picked.Picked)) and pipeline is not None and (sides := sides_of(ops_of(arguments.text_of(pipeline)))):
-            dataset = dataset.beside(sides)
-        if isinstance(dataset, wrapped.Wrapped):
-            self._wrapped = dataset
-            self._direct = None if classes is not None else dataset.direct(pipeline is not None)
-            if source is not None:
-                raise ArgumentError("source= is about files: a wrapped data set has none")
-            if self._direct is None:
-                dataset = self._pool_of(dataset, pipeline, classes)
-        elif isinstance(dataset, picked.Picked):
-            self._direct = dataset.direct(pipeline is not None)
-        elif not isinstance(dataset, (str, os.PathLike)):
-            torchdata.refuse(dataset)
+        source, parts, objective = self._take_dataset(dataset, pipeline, classes, source)
         if self._pool is not None and bad == "error":
             self._refuse_different(self._pool.layout["differs"])
-        parts = objective = None
-        if isinstance(dataset, rows.Rows):
-            source, parts, objective = {**dataset.options, **(source or {})}, dataset.parts, dataset.objective
-        if self._direct is not None:
-            dataset, source = self._direct.path, {**self._direct.source, **(source or {})}
-        self._folder = urls.path_of(dataset)
-        if source and paths.is_named(self._folder):
-            raise ArgumentError(f"source= is about files, and {self._folder!r} is a name: who runs accessd has set what"
-                                " stands behind its path")
         made = self._direct or self._pool
         plain, said = paths.said_behind(self._folder)
         if source and said:
@@ -235,17 +223,13 @@ class Loader:
         epochs, samples = (None if number is None else choices.counted(what, number) for what, number in (("epochs", epochs), ("samples", samples)))
         seed = None if seed is None else choices.counted("seed", seed, 0)
         self._job_asked = job
-        self._sharded = None
         if sharding is not None:
             self._sharded = sharded.Sharded(sharding, {"as_": as_, "device": device, "collate_fn": collate_fn, "drop_last": drop_last})
             rank, world_size, local_rank, local_world_size = self._sharded.ranks(rank, world_size, local_rank, local_world_size, socket)
         self._be_of(ranks_of.find(rank, world_size, local_rank, local_world_size))
         text = self._request(pipeline)
         self._shape = batches.Shape(ops_of(text), self._layout, self._wrapped, self._ragged)
-        self.device = self._feed = self._why = None
-        self._has_warned = self._has_told = False
-        self._kept = 0            # samples that became private copies as they were held, as far as it was looked at
-        self._held = None         # bytes of a sample, where the program is to be told of it
+        self.device = None
         if device is not None:
             text = self._feed_device(device, as_, normalize_on, text)
             as_, copy = "torch" if self._feed else as_, copy and not self._feed
@@ -297,23 +281,9 @@ class Loader:
             first, last, key = arguments.parted(split)
             self._options.update(split_from=first, split_to=last, split_seed=key)
         self._made_with = {name: self._options[name] for name in (*choices.OPTIONS, "order")}
-        self._chosen = self._to_come = None    # by choose(): for the stream that there is, for the next epoch's
-        self._of_epoch = 0        # of a function's ids: the epoch that the stream has, and no other
-        self._is_of_mix = False
         self._socket, self._spread = socket, spread
-        self._agreed = None       # by ranks on several nodes: the order and its seed
-        self._client = None
-        self._dataset = None
         self._lock = threading.RLock()
-        self._token = None
-        self._begins = 0          # the epoch that the token is the beginning of; None: its middle
         self._bad = BadSamples(self._folder if self._pool is None else None)
-        self._is_closed = False
-        self._left = 0            # epochs that were left early: ranks then are a job of another name
-        self._epoch = None        # the one that the last batch was of
-        self._loop = None
-        self._early = None        # the next epoch's first batch, by which this one's end was known
-        self._first = None        # when the first batch was asked for
         if state is not None:
             self._take_state(state)
         if self.world_size == 1:  # ranks may get a state first, which all must begin from
@@ -323,12 +293,46 @@ class Loader:
 
     # ---- arguments ----
 
+    @staticmethod
+    def _meant(dataset, source):
+        """What a path stands for: Parquet files, or what a Writer has written."""
+        if paths.is_named(dataset):
+            return dataset, source
+        if tables.is_meant(dataset):
+            path, source = (urls.for_arrow(dataset, source), None) if urls.is_url(dataset) else (dataset, source)
+            return tables.from_parquet(path), source
+        return writer.written(dataset) if source is None and writer.is_meant(dataset) else dataset, source
+
+    def _take_dataset(self, dataset, pipeline, classes, source):
+        """What is asked of accessd: the path, self._folder, and its options; of rows also their parts and objective."""
+        parts = objective = None
+        if isinstance(dataset, (wrapped.Wrapped, picked.Picked)) and pipeline is not None and (sides := sides_of(ops_of(arguments.text_of(pipeline)))):
+            dataset = dataset.beside(sides)
+        if isinstance(dataset, wrapped.Wrapped):
+            self._wrapped = dataset
+            self._direct = None if classes is not None else dataset.direct(pipeline is not None)
+            if source is not None:
+                raise ArgumentError("source= is about files: a wrapped data set has none")
+            if self._direct is None:
+                dataset = self._pool_of(dataset, pipeline, classes)
+        elif isinstance(dataset, picked.Picked):
+            self._direct = dataset.direct(pipeline is not None)
+        elif isinstance(dataset, rows.Rows):
+            source, parts, objective = {**dataset.options, **(source or {})}, dataset.parts, dataset.objective
+        elif not isinstance(dataset, (str, os.PathLike)):
+            torchdata.refuse(dataset)
+        if self._direct is not None:
+            dataset, source = self._direct.path, {**self._direct.source, **(source or {})}
+        self._folder = urls.path_of(dataset)
+        if source and paths.is_named(self._folder):
+            raise ArgumentError(f"source= is about files, and {self._folder!r} is a name: who runs accessd has set what"
+                                " stands behind its path")
+        return source, parts, objective
 
     def _flags(self, copy, drop_last, held):
         if self._feed is not None:  # what a device has registered must stay what it is
             held = 0
         return (arguments.COPY if copy else held) | (arguments.DROP_LAST if drop_last else 0)
-
 
     # ---- ranks, nodes ----
 
@@ -669,7 +673,6 @@ class Loader:
                 errors.warn(words, UserWarning)
         return self._stream
 
-
     def _compare(self):
         """A sampler of a part of the data set, or of another one, is no sampler of all of it; weights accessd compares."""
         sampled, count = self._sampled, self._stream.stats()["n_samples"]
@@ -861,7 +864,6 @@ class Loader:
             return stream.next(int(self._timeout * 1000))
         return waiting.patiently(stream.next)
 
-
     def _made(self, batch, is_private=False):
         """is_private: all of it is the job's own."""
         arrays = [batches.as_ragged(self._convert(field, not (self.copy or is_private) and self._shape.is_own(field)),
@@ -869,7 +871,6 @@ class Loader:
                   for field in batch.fields if field.name != "index"]
         made = batches.named(self._shaped(arrays), batch, batch.ids)
         return made if self._collate is None else self._collate([flat.at(made, number) for number in range(batch.count)])
-
 
     def _shaped(self, arrays):
         return self._shape.made(arrays, self.as_, self.as_ != "dlpack" and self._sharded is None, self._is_rows())
@@ -1001,7 +1002,6 @@ class Loader:
         return [(paths.of_sample(self._folder, name), label) for name, label in zip(names, labels)]
 
     # ---- bad samples ----
-
 
     @property
     def bad_samples(self) -> list[BadSample]:
