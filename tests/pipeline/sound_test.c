@@ -261,6 +261,7 @@ START_TEST(parts_are_refused)
 	    {0, NAN, "a part from second"},
 	    {INFINITY, 1, "a part from second inf"},
 	};
+	static const double channels[] = {-1, 64, NAN, INFINITY};
 	static _Alignas(64) uint8_t data[MOST_BYTES];
 	size_t size = part_of(data, 0, 1);
 	struct packed_wide_head *head = (struct packed_wide_head *)(void *)data;
@@ -272,8 +273,17 @@ START_TEST(parts_are_refused)
 		refuse(&rig, data, size, table[i].words);
 	}
 	size = part_of(data, 0, 1);
-	head->has_part = 2;
+	head->has_part = 3;
 	refuse(&rig, data, size, "a part from second 0, 1 long");
+	head->has_part = 2; /* with a channel */
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(channels); i++) {
+		head->part[2] = channels[i];
+		refuse(&rig, data, size, "a part from second 0, 1 long");
+	}
+	head->part[2] = 7;
+	refuse(&rig, data, size, "channel 7 of ");
+	head->part[2] = 0;
+	ck_assert_int_eq(rig_run(&rig, data, size, 0), 0);
 	rig_init(&other, "[{\"op\":\"decode\",\"source\":\"record\"},"
 			 "{\"op\":\"resize\",\"size\":[2,2]}]");
 	head->has_part = 1;
