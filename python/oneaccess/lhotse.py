@@ -259,14 +259,15 @@ def from_lhotse(cuts: str | os.PathLike | Sequence | None = None, *, recordings:
         of cuts and supervisions by their names: texts, numbers (int64, float32) or lists of numbers (ragged). Default: of text, speaker and language
         those that any sample has, and id. A text that is missing is empty; texts of several supervisions of a cut are joined by blanks. "id" is that of
         what a sample is.
-    transform: a function that makes a sample of a dict of "audio" and these fields, as in wrap(); ragged and pad then mean its result.
+    transform: a function that makes a sample of a dict of "audio" and these fields, as in wrap(); ragged and pad then mean its result. "audio" is a
+        Segment: who decodes it there seeks to its start and reads its duration, as soundfile.read(start=, frames=) does.
     random: whether transform draws random numbers. Default: True with a transform.
 
     The sound is what cut.load_audio() gives, of the same frames, as the pipeline resamples and mixes it: of a recording with several channels the cut's
     channel, or all of a MultiCut. Resample of a recording is left to the pipeline. What is not read is refused here, with the cut's name: mixed and padded
     cuts, recordings that are perturbed, sources that are no files, features without recordings.
 
-    The manifest is read by each job, when it makes the data set; sounds are read as from_jsonl() reads parts. The other arguments are those of wrap().
+    The manifest is read by each job, when it makes the data set, some 20,000 cuts a second; sounds are read as from_jsonl() reads parts. The other arguments are those of wrap().
     """
     needs("numpy", "a manifest of Lhotse")
     if (cuts is None) == (recordings is None) or (supervisions is not None and recordings is None):

@@ -70,7 +70,7 @@ class Segment(bytes):
     @classmethod
     def read(cls, path: str | os.PathLike, start: float = 0.0, duration: float = math.inf, channel: int | None = None) -> "Segment":
         """Of a file. A part of a WAV file is read alone, and is a WAV file, as is one of a NIST SPHERE file (.sph: PCM of 16 bits, A-law, mu-law), or all of it;
-        of a long FLAC file the frames around the part are read; others are read whole."""
+        of a long FLAC file the frames around the part are read, which a decoder finds that seeks to start; others are read whole."""
         start, duration = number(start, "start", 0.0), number(duration, "duration", math.inf)
         _check(start, duration, channel)
         with open(path, "rb") as file:
