@@ -395,7 +395,8 @@ class LoaderTest(GenomeCase):
     def test_epochs(self):
         """Each window once an epoch, elsewhere and turned in the next one, with tracks of the same place; and the same with the same seed."""
         bed = self.bed(*self.places())
-        data = oa.from_fasta(self.path, bed, 200, jitter=30, shift=2, reverse_complement=True, tracks={"a": bed}, track_length=100, columns=["score"], keep=0.2)
+        path = self.write("g.fa.gz", block(self.fasta(self.texts).encode()) + block(b""))
+        data = oa.from_fasta(path, bed, 200, jitter=30, shift=2, reverse_complement=True, tracks={"a": bed}, track_length=100, columns=["score"], keep=0.2)
         there = {name: np.zeros(size, np.float32) for name, size in SIZES.items()}
         for name, start, end, *_ in self.places():
             there[name][start:end] = 1
