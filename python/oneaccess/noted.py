@@ -23,7 +23,7 @@ def folder_of(kind: str, index: str | os.PathLike | None = None) -> str:
 
 
 class Noted:
-    """arrays: {name: (dtype, dimensions)}. found(make, fits) is {name: array}, of files, so that they are in no process' own memory."""
+    """arrays: {name: (dtype, dimensions)}, "S" for texts of any length. found(make, fits) is {name: array}, of files, so that they are in no process' own memory."""
 
     def __init__(self, folder: str, facts: str, arrays: Mapping[str, tuple[str, int]], what: str):
         self.folder = os.path.join(folder, hashlib.blake2b(facts.encode(), digest_size=16).hexdigest())
@@ -51,7 +51,7 @@ class Noted:
             found = {name: np.lib.format.open_memmap(os.path.join(self.folder, f"{name}.npy"), mode="r") for name in self._arrays}
         except (OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError, tokenize.TokenError):     # the last, of a header that is cut off
             return None
-        return found if all(found[name].dtype == kind and found[name].ndim == of for name, (kind, of) in self._arrays.items()) and fits(found) else None
+        return found if all(np.issubdtype(found[name].dtype, kind) and found[name].ndim == of for name, (kind, of) in self._arrays.items()) and fits(found) else None
 
     def _keep(self, arrays):
         """With the lock. What a job left that was killed meanwhile goes; others may read as the umask says."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from . import urls
 from .errors import ArgumentError, DatasetError, needs
 from .folders import Files
+from .noted import folder_of
 from .nuscenes_tables import matrices, tables_of
 from .semantickitti import table_of
 from .wrapped import Wrapped
@@ -243,7 +244,7 @@ def from_nuscenes(root: str | os.PathLike, split: str | Sequence[str] = "train",
         intrinsics       float64 [cameras, 3, 3], of the pictures as the files have them
         lidar_to_camera  float64 [cameras, 4, 4], from the scan's to the picture's time, as the car moves between them
     index: the folder that keeps what the tables say. Default: $XDG_CACHE_HOME/oneaccess/nuscenes, else ~/.cache/oneaccess/nuscenes. The first
-        job reads the tables once; they have gigabytes.
+        job reads the tables once; they have gigabytes. A folder that cannot be written is an error.
 
     Boxes follow the pipeline as wrap() says, pictures and matrices do not. The other arguments are those of wrap().
     """
@@ -259,5 +260,5 @@ def from_nuscenes(root: str | os.PathLike, split: str | Sequence[str] = "train",
         raise ArgumentError(f"fields={fields!r}: \"boxes\" must be among them, which the others have a row for")
     if sweeps is not None and (not isinstance(sweeps, int) or not 1 <= sweeps <= _MOST_SWEEPS):
         raise ArgumentError(f"sweeps is {sweeps!r}: a whole number from 1 to {_MOST_SWEEPS}, or None")
-    rows = NuScenesRows(root, split, version, classes, fields, min_points, sweeps, labels, cameras, None if index is None else urls.local(index, "index="))
+    rows = NuScenesRows(root, split, version, classes, fields, min_points, sweeps, labels, cameras, folder_of("nuscenes", index))
     return NuScenes(rows, classes, name=name, version=version or "", workers=workers, timeout=timeout, room=room, keep=keep)

@@ -3,18 +3,14 @@
 
 import array
 import collections
-import contextlib
-import fcntl
-import hashlib
 import json
 import os
 import re
-import tempfile
-import zipfile
 from collections.abc import Iterator
 from typing import Any
 
 from .errors import DatasetError, not_there
+from .noted import Noted
 from .tables import stamp_of
 
 _TABLES = ("attribute", "calibrated_sensor", "category", "ego_pose", "instance", "sample", "sample_annotation", "sample_data", "scene", "sensor")
@@ -206,21 +202,9 @@ def _look(folder):
             **_objects(tables, numbers, times, np.linalg.inv(to_global))}
 
 
-_ARRAYS = ("attributes", "box_attributes", "box_begins", "box_categories", "box_points", "boxes", "calibrations", "categories", "file_calibrations",
-           "file_names", "file_poses", "file_scenes", "file_times", "intrinsics", "sample_files", "sample_scans", "sample_scenes", "sample_tokens", "scenes", "sensors")
-
-
-# ---- keeping ----
-
-
-def _kept(path):
-    """What was kept there; None: nothing that can be believed."""
-    import numpy as np
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as found:
-            return {name: found[name] for name in _ARRAYS}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return None
+_ARRAYS = {**dict.fromkeys(("attributes", "categories", "file_names", "sample_scans", "sample_tokens", "scenes", "sensors"), ("S", 1)),
+           **dict.fromkeys(("box_attributes", "box_begins", "box_categories", "box_points", "file_calibrations", "file_scenes", "file_times", "sample_scenes"), ("int64", 1)),
+           "boxes": ("float32", 2), "calibrations": ("float64", 2), "file_poses": ("float64", 2), "intrinsics": ("float64", 3), "sample_files": ("int64", 2)}
 
 
 def _made(folder):
@@ -228,31 +212,15 @@ def _made(folder):
         return _look(folder)
     except KeyError as why:
         raise DatasetError(f"{folder}: a record names {why}, which its table does not have") from None
-    except (ValueError, TypeError, AttributeError, OverflowError) as why:
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as why:
         raise DatasetError(f"{folder}: a table has something else than nuScenes': {type(why).__name__}: {why}") from None
 
 
-def tables_of(folder: str, index: str | None) -> dict[str, Any]:
-    """What is known of the version whose tables are in the folder. index: where that is kept; a place that cannot be written keeps nothing."""
-    import numpy as np
+def tables_of(folder: str, index: str) -> dict[str, Any]:
+    """What is known of the version whose tables are in the folder. index: where that is kept."""
     paths = [os.path.join(folder, f"{table}.json") for table in _TABLES]
     missing = [path for path in paths if not os.path.exists(path)]
     if missing:
         raise not_there(f"{missing[0]} is not there: root is the folder with maps, samples, sweeps and v1.0-trainval (or v1.0-mini)", missing[0])
-    facts = repr([_FORMAT, folder, [stamp_of(path) for path in paths]]).encode()
-    base = index or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "oneaccess", "nuscenes")
-    place = os.path.join(base, hashlib.blake2b(facts, digest_size=16).hexdigest())
-    found = _kept(f"{place}.npz")
-    if found is not None:
-        return found
-    with contextlib.ExitStack() as held:
-        with contextlib.suppress(OSError):      # of jobs that begin at once one reads the tables
-            os.makedirs(base, exist_ok=True)
-            fcntl.flock(held.enter_context(open(f"{place}.lock", "ab")), fcntl.LOCK_EX)
-        found = _kept(f"{place}.npz")
-        if found is None:
-            found = _made(folder)
-            with contextlib.suppress(OSError), tempfile.TemporaryDirectory(dir=base) as work:
-                np.savez(os.path.join(work, "made.npz"), **found)
-                os.rename(os.path.join(work, "made.npz"), f"{place}.npz")
-    return found
+    noted = Noted(index, repr([_FORMAT, folder, [stamp_of(path) for path in paths]]), _ARRAYS, "the tables of nuScenes")
+    return noted.found(lambda: _made(folder), lambda found: True)
