@@ -117,6 +117,8 @@ def _labels(there, names, part):
 class FolderRows:
     """A sample's files, by their common name."""
 
+    labels, classes = None, None        # with label=
+
     def __init__(self, places, names, boxes, label):
         self.makers, self.fields, found = makers_of(boxes), [], []
         for name, place in places.items():
@@ -127,7 +129,8 @@ class FolderRows:
         refuse_missing(zip(places.values(), found), self.names)
         if not self.names:
             raise DatasetError("names= names no sample")
-        self.labels, self.classes = (None, None) if label is None else _labels(list(found[0]), self.names, label)
+        if label is not None:
+            self.labels, self.classes = _labels(list(found[0]), self.names, label)
         self.files = [Files([of[name] for name in self.names]) for of in found]
 
     def __len__(self):
