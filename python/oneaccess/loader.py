@@ -295,13 +295,16 @@ class Loader:
 
     @staticmethod
     def _meant(dataset, source):
-        """What a path stands for: Parquet files, or what a Writer has written."""
+        """What a path stands for: Parquet files, what a Writer has written, or a folder of compute()."""
         if paths.is_named(dataset):
             return dataset, source
         if tables.is_meant(dataset):
             path, source = (urls.for_arrow(dataset, source), None) if urls.is_url(dataset) else (dataset, source)
             return tables.from_parquet(path), source
-        return writer.written(dataset) if source is None and writer.is_meant(dataset) else dataset, source
+        if source is None and writer.is_meant(dataset):
+            return writer.written(dataset), None
+        from . import outputs       # which open a Loader themselves
+        return outputs.beside(None, dataset, images=False) if source is None and outputs.is_meant(dataset) else dataset, source
 
     def _take_dataset(self, dataset, pipeline, classes, source):
         """What is asked of accessd: the path, self._folder, and its options; of rows also their parts and objective."""

@@ -468,7 +468,7 @@ def compute(path: str | os.PathLike, data: Any, function: Callable[[Any], Mappin
                    fields={"logits": ((1000,), "float16")}, batch_size=256)
 
     function: of a batch of the Loader {field: values}, as of Store.write(). It is called without gradients where torch is imported. dict keeps the batch itself: a data set
-        that Python code reads, with ragged fields, too, is then read by accessd: oa.Loader(oa.beside(None, path, images=False)).
+        that Python code reads, with ragged fields, too, is then read by accessd: oa.Loader(path).
     fields: as of store(). Default: as the function returns them of the first sample, for which it is called once more; ragged fields are what is a Ragged or text there.
     pipeline, batch_size, source, socket, options: as of Loader. bad="skip" leaves samples missing that cannot be read.
     rank, world_size: several processes share the work: each takes the samples whose number, modulo world_size, is its rank. Default: those of torch.distributed or of the
@@ -605,6 +605,11 @@ def _beside_wrapped(data, folder, fields):
         made.name, made.version = f"{data.name}+{os.path.basename(folder)}", repr((data.version, folder, sorted(fields), made.dataset.stamps))
     made._packed, made._identities = None, {}
     return made
+
+
+def is_meant(dataset: Any) -> bool:
+    """Is it a folder of store() or compute()?"""
+    return isinstance(dataset, (str, os.PathLike)) and not urls.is_url(dataset) and os.path.isfile(os.path.join(os.fsdecode(urls.path_of(dataset)), HEAD))
 
 
 def beside(data: Any, path: str | os.PathLike, fields: Sequence[str] | None = None, *, images: bool = True, partial: bool = False,

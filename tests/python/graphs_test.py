@@ -189,10 +189,9 @@ class GraphsTest(PoolCase):
         self.check(self.open(data, batch_size=BATCH, epochs=1, as_="numpy"))
         folder = self.work / "graphs"
         oa.compute(folder, data, dict, batch_size=16, socket=self.socket, as_="numpy")
-        kept = oa.beside(None, folder, images=False)
-        self.assertEqual(len(kept), GRAPHS)
+        self.assertEqual(len(oa.beside(None, folder, images=False)), GRAPHS)
         for as_ in ("numpy", *(["torch"] if importlib.util.find_spec("torch") else [])):
-            self.check(self.open(kept, batch_size=BATCH, epochs=1, as_=as_))
+            self.check(self.open(folder, batch_size=BATCH, epochs=1, as_=as_))
         for made, words in ((lambda batch: batch["y"], "by name"), (lambda batch: {"y": [1, 2]}, "y is a list: say what it is, by fields=")):
             with self.assertRaisesRegex(ArgumentError, words):
                 oa.compute(self.work / "other", data, made, socket=self.socket)
