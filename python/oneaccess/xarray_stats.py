@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Means and standard deviations of the channels of gridded data, for normalization: computed once, and kept."""
 
-import contextlib
-import fcntl
 import hashlib
-import json
 import math
 import os
-import tempfile
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from . import urls
 from .errors import ArgumentError
+from .noted import Noted, folder_of
 
 _KINDS = ("mean", "std", "min", "max", "count", "diff_mean", "diff_std")
 
@@ -62,40 +58,16 @@ def computed(rows: Any) -> dict[str, Any]:
     return {"mean": whole.mean, "std": whole.std(), "min": whole.min, "max": whole.max, "count": whole.count, "diff_mean": changes.mean, "diff_std": changes.std()}
 
 
-def _loaded(path, channels):
-    """What was kept there; None: nothing that can be believed."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-        made = {kind: np.array(found[kind], np.float64) for kind in _KINDS}
-    except (OSError, ValueError, TypeError, KeyError, RecursionError, OverflowError):
-        return None
-    return made if all(each.shape == (channels,) for each in made.values()) else None
-
-
 def stats_of(rows: Any, index: str | os.PathLike | None) -> dict[str, Any]:
-    """As computed() has them. Of several jobs that begin at once one computes them. They are kept of files of this machine, as these are."""
+    """As computed() has them. They are kept of files of this machine, as these are."""
     files = rows.files
     if files.dataset is not None or files.preprocess is not None or not all(files.stamps):
         return computed(rows)
-    folder = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "oneaccess", "xarray") if index is None else os.path.abspath(urls.local(index, "index="))
     facts = hashlib.blake2b(repr((files.stamps, sorted(files.options.items()), rows.variables, rows.axes)).encode(), digest_size=16)
     for each in (rows.block_of, rows.within, rows.begins, rows.place, rows.runs, np.unique(rows.offsets)):
         facts.update(np.ascontiguousarray(each, "<i8").tobytes())
-    path, lock = os.path.join(folder, f"{facts.hexdigest()}.json"), contextlib.nullcontext()
-    with contextlib.suppress(OSError):      # without a place for them they are computed by each job
-        os.makedirs(folder, exist_ok=True)
-        lock = open(f"{path}.lock", "ab")
-    with lock as held:
-        if held is not None:
-            fcntl.flock(held, fcntl.LOCK_EX)
-        found = _loaded(path, len(rows.channels))
-        if found is None:
-            found = computed(rows)
-            with contextlib.suppress(OSError), tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
-                json.dump({kind: value.tolist() for kind, value in found.items()}, file)
-                os.rename(file.name, path)
-        return found
+    noted = Noted(folder_of("xarray", index), facts.hexdigest(), dict.fromkeys(_KINDS, ("float64", 1)), "gridded data")
+    return noted.found(lambda: computed(rows), lambda found: all(len(each) == len(rows.channels) for each in found.values()))
 
 
 def scale_of(normalize: Any, channels: list[str]) -> tuple[Any, Any]:
