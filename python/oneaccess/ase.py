@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Databases of ASE: from_ase(). Structures of atoms in SQLite (.db), and in LMDB as fairchem writes them (.aselmdb), are read without ASE."""
 
+import contextlib
 import json
 import os
 import sqlite3
 import urllib.parse
+import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 
 from .columns import Over
-from .errors import ArgumentError, DatasetError, TransformError, needs
+from .errors import ArgumentError, DatasetError, Error, TransformError, needs
 from .stores import PerProcess
 from .tables import files_of, stamp_of, unchanged
 from .wrapped import Wrapped, wrap
@@ -38,6 +40,17 @@ def _array_of(value, dtype=None):
     return array
 
 
+@contextlib.contextmanager
+def _read(what):
+    """Where values are made of what a file has: whatever else that is than ASE writes."""
+    try:
+        yield
+    except Error:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError, zlib.error) as why:
+        raise DatasetError(f"{what} is damaged: {type(why).__name__}: {why}") from None
+
+
 def _below(value, path):
     for name in path:
         if not isinstance(value, dict) or name not in value:
@@ -63,6 +76,8 @@ class SQLiteFile:
         """The structures' numbers, and how many atoms one has at most."""
         ids, lengths = [], 0
         for number, length in self._asked("SELECT id, length(numbers) FROM systems ORDER BY id"):     # of a blob the length is in the head of its row
+            if not isinstance(number, int):
+                raise DatasetError(f"{self.path} is no database of ASE that can be read: a structure has the id {number!r}")
             ids.append(number)
             lengths = max(lengths, length or 0)
         return ids, lengths // 4 if most is None else most
@@ -122,7 +137,7 @@ class LMDBFile:
         lmdb = needs("lmdb", "oneaccess.from_ase()")
         self.path = path
         try:
-            self._environment = lmdb.open(path, subdir=os.path.isdir(path), readonly=True, lock=False, readahead=False)
+            self._environment = lmdb.open(path, subdir=False, readonly=True, lock=False, readahead=False)
         except lmdb.Error as why:
             raise DatasetError(f"{path} is no LMDB environment that can be read: {why}") from None
 
@@ -134,15 +149,19 @@ class LMDBFile:
             ids = sorted(int(key) for key in transaction.cursor().iternext(keys=True, values=False) if key.isdigit() and len(key) < 19)
         most = _most_of(os.path.join(os.path.dirname(self.path), "metadata.npz")) if most is None else most
         if most is None:
-            most = max((len(_array_of(self._row(number, data)["numbers"])) for number, data in self._values(ids)), default=0)
+            most = max((self._atoms(number, data) for number, data in self._values(ids)), default=0)
         return ids, most
 
+    def _atoms(self, number, data):
+        with _read(f"structure {number} of {self.path}"):
+            return len(_array_of(self._row(number, data)["numbers"]))
+
     def _values(self, ids):
-        with self._environment.begin(buffers=True) as transaction:
-            for number in ids:
+        for number in ids:
+            with self._environment.begin() as transaction:
                 data = transaction.get(b"%d" % number)
-                if data is not None:
-                    yield number, data
+            if data is not None:
+                yield number, data
 
     def _row(self, number, data):
         unpacking = zlib.decompressobj()
@@ -153,7 +172,11 @@ class LMDBFile:
         return row
 
     def rows(self, ids, names):
-        return {number: self._row(number, data) for number, data in self._values(ids)}
+        made = {}
+        for number, data in self._values(ids):
+            with _read(f"structure {number} of {self.path}"):
+                made[number] = self._row(number, data)
+        return made
 
     @staticmethod
     def value(row, name):
@@ -173,9 +196,9 @@ def _most_of(path):
     """By what fairchem keeps beside the files; None: it says nothing."""
     import numpy as np
     try:
-        with np.load(path, allow_pickle=False) as found:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as found:
             return int(found["natoms"].max())
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, EOFError, OverflowError, MemoryError, zipfile.BadZipFile, zlib.error):
         return None
 
 
@@ -187,7 +210,7 @@ class Structures(PerProcess):
 
     def __init__(self, files, columns, atoms, dtype):
         import numpy as np
-        self.files = [(file, stamp_of(os.path.join(file, "data.mdb") if os.path.isdir(file) else file)) for file in files]
+        self.files = [(file, stamp_of(file)) for file in files]
         self.dtype = dtype
         opened = self.opened()
         try:
@@ -202,15 +225,18 @@ class Structures(PerProcess):
     def open(self):
         made = []
         for file, stamp in self.files:
-            unchanged(os.path.join(file, "data.mdb") if os.path.isdir(file) else file, stamp)
+            unchanged(file, stamp)
             made.append(_opened(file))
         return made
 
     def _usual(self):
         """What the first structure has."""
         names = [*_USUAL, *_IF_THERE]
-        row = self._rows([0], names)[0] if len(self.ids) else None
-        return {name: name for name in names if name in _USUAL or row is not None and row[1].value(row[2], name) is not None}
+        if not len(self.ids):
+            return {name: name for name in _USUAL}
+        number, file, row = self._rows([0], names)[0]
+        with _read(f"structure {number} of {file.path}"):
+            return {name: name for name in names if name in _USUAL or file.value(row, name) is not None}
 
     def __len__(self):
         return len(self.ids)
@@ -236,16 +262,14 @@ class Structures(PerProcess):
         return [self._sample(*row) for row in self._rows(indices, [*self.fields.values()])]
 
     def _sample(self, number, file, row):
-        where = f"structure {number} of {file.path}"
-        try:
-            count, sample = len(file.value(row, "numbers")), {}
+        where, sample = f"structure {number} of {file.path}", {}
+        with _read(where):
+            count = len(file.value(row, "numbers"))
             for field, name in self.fields.items():
                 value = file.value(row, name)
                 if value is None:
                     raise TransformError(f"{where} has no {name}: leave it out by columns=, or such structures by ids= of the Loader")
                 sample[field] = self._checked(where, name, value, count)
-        except (ValueError, TypeError, KeyError, IndexError, RecursionError, OverflowError, zlib.error) as why:
-            raise DatasetError(f"{where} is damaged: {type(why).__name__}: {why}") from None
         return sample
 
     def _checked(self, where, name, value, count):
@@ -261,8 +285,6 @@ class Structures(PerProcess):
 
 
 def _opened(path):
-    if os.path.isdir(path):
-        return LMDBFile(path)
     with open(path, "rb") as file:
         head = file.read(len(_SQLITE))
     return SQLiteFile(path) if head == _SQLITE else LMDBFile(path)

@@ -290,11 +290,13 @@ class GraphsTest(PoolCase):
         for other, words in (({"energy": None}, "structure 1 of .* has no energy"), ({"positions": bytes(7)}, "structure 1 of .* is damaged"),
                              ({"positions": bytes(8 * 3 * 9)}, r"positions has the shape \(9, 3\), of 2 atoms"), ({"cell": bytes(8)}, "damaged"),
                              ({"data": (1 << 40).to_bytes(8, "little")}, "damaged"), ({"key_value_pairs": "["}, "damaged"),
-                             ({"data": json.dumps({"q": ["a"]})}, "no array of numbers"),
+                             ({"data": json.dumps({"q": ["a"]})}, "^structure 1 of [^:]*: data.q is no array of numbers"), ({"key_value_pairs": "[1]"}, "damaged"),
                              ({"data": (8).to_bytes(8, "little") + b'{"q": {"__ndarray__": [[9], "float64", 8]}}'}, "damaged")):
             path = self.write_db("wrong.db", [1], **other)
             with self.subTest(other), self.assertRaisesRegex((DatasetError, TransformError), words):
                 oa.from_ase(path, ["numbers", "positions", "cell", "energy", "gap", "data.q"]).dataset[0]
+        with self.assertRaisesRegex(DatasetError, "structure 1 of .* is damaged"):
+            oa.from_ase(self.write_db("wrong.db", [1], forces=b"abc"))
         data = oa.from_ase(self.write_db("wrong.db", [1, 2, 3]), keep=0.5)
         with sqlite3.connect(self.work / "wrong.db") as database:
             database.execute("UPDATE systems SET forces = x'00' WHERE id = 2")
@@ -314,18 +316,22 @@ class GraphsTest(PoolCase):
     def test_lmdb_of_fairchem(self):
         import lmdb
 
-        def write(name, numbers, **other):
+        def write(name, ids, **other):
             path = self.work / name
             with lmdb.open(str(path), map_size=1 << 24, subdir=False) as environment, environment.begin(write=True) as transaction:
-                for number in numbers:
+                for number in ids:
                     one = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in self.structure(number).items()}
                     one.update(pbc=[bool(axis) for axis in one["pbc"]], key_value_pairs={"gap": number / 7, "site": f"s{number}"}, data={"q": one.pop("q")}, **other)
                     transaction.put(b"%d" % number, zlib.compress(json.dumps(one).encode()))
                 transaction.put(b"nextid", zlib.compress(b"13"))
             return path
 
+        for numbers in (3, "abc", [[1], [2, 3]], {"__ndarray__": [[-1, 9], "int64", [1]]}):      # which are read to see how many there are
+            with self.subTest(numbers), self.assertRaisesRegex(DatasetError, "structure 1 of .* is damaged"):
+                oa.from_ase(write("a.aselmdb", [1], numbers=numbers))
         for name, numbers in (("a.aselmdb", [1, 2, 12]), ("b.aselmdb", [3, 9])):
             write(name, numbers)
+        (self.work / "metadata.npz").write_bytes(b"PK\x03\x04")
         data = oa.from_ase(str(self.work / "*.aselmdb"), ["numbers", "positions", "cell", "pbc", "energy", "forces", "gap", "site", "data.q"])
         self.assertEqual(data.ragged, {"numbers": 5, "positions": 5, "forces": 5})
         for number, sample in zip((1, 2, 12, 3, 9), data.dataset.__getitems__([*range(5)])):
