@@ -5,6 +5,7 @@ with what was opened before a fork."""
 import array
 import glob
 import os
+import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -17,7 +18,8 @@ from .wrapped import Wrapped, wrap
 _CACHE = 64 << 20           # decoded chunks, of a process and an array
 _LARGE = 1 << 30            # chunks of the same rows beyond this need a word
 _METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
-BROKEN = (OSError, ValueError, KeyError, RuntimeError, TypeError)      # of h5py and zarr, where bytes are damaged
+# What h5py, zarr and xarray raise where bytes are damaged, and what is done with something else than was meant.
+BROKEN = (OSError, ValueError, LookupError, RuntimeError, TypeError, AttributeError, ArithmeticError, ImportError, zipfile.BadZipFile)
 
 
 def _found(path):

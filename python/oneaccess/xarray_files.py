@@ -15,14 +15,12 @@ import numpy as np
 from . import urls
 from .errors import ArgumentError, DatasetError, TransformError, needs
 from .folders import shown
-from .stores import PerProcess, all_unchanged, is_zarr, stamps_of, stores_of
+from .stores import BROKEN, PerProcess, all_unchanged, is_zarr, stamps_of, stores_of
 from .tables import Kept
 
 _SUFFIXES = (".nc", ".nc4", ".netcdf", ".cdf", ".h5", ".hdf5", ".zarr")
 _MOST_OPEN = 16
 _MOST_TIMES = 1 << 28       # of all files
-# What xarray and the libraries below it raise of a file that is damaged.
-BROKEN = (OSError, ValueError, KeyError, IndexError, RuntimeError, TypeError, AttributeError, ImportError)
 
 
 class Files(PerProcess):

@@ -20,6 +20,7 @@ from . import scenes, xarray_files
 from .columns import Blocks
 from .errors import ArgumentError, DatasetError, Error, warn
 from .shelf import Shelf
+from .stores import BROKEN
 from .tables import MOST_PROCESSES, Kept
 
 _BLOCK = 1 << 20            # bytes of steps that are read together, where chunks are smaller
@@ -227,7 +228,7 @@ class GridRows:
             for variable in self.variables:
                 made[:, at:at + len(variable.names)] = xarray_files.values(dataset, self.axes, variable, series, begin, end)
                 at += len(variable.names)
-        except xarray_files.BROKEN as why:
+        except BROKEN as why:
             if isinstance(why, Error):
                 raise
             raise DatasetError(f"{self.files.paths[file]}, steps {begin} to {end - 1}, cannot be read: {type(why).__name__}: {why}") from None

@@ -341,9 +341,15 @@ class EpisodesTest(PoolCase):
                 ("obs/front, step 1, cannot be read: KeyError", replaced(f"data/demo_10/{CAMERA}", None), [CAMERA], 6),
                 ("demo_9, does not say how many steps it has: -1", told("data/demo_9", "num_samples", -1), ["actions"], 0),
                 ("no array with a value for each of its 1,000 steps", told("data/demo_9", "num_samples", 1000), ["actions"], 0),
-                ("has no episodes that can be read: ValueError", told("data/demo_9", "num_samples", "many"), ["actions"], 0)):
+                ("has no episodes that can be read: ValueError", told("data/demo_9", "num_samples", "many"), ["actions"], 0),
+                ("has no episodes that can be read: OverflowError", told("data/demo_9", "num_samples", np.inf), ["actions"], 0)):
             with self.subTest(words=words), self.assertRaisesRegex(oa.Error, words):
                 self.changed(change, columns, index)
+        path = write_row(self.file("row.hdf5"))
+        with h5py.File(path, "a") as file:
+            del file["meta/episode_ends"]
+            file.create_group("meta/episode_ends")
+        self.refused("row.hdf5 has no episodes that can be read: AttributeError", path)
         for value in ("{", "[]", "[" * 100000, '{"language_instruction": {}}'):
             self.changed(told("data", "problem_info", value))
         for ends in ([5, 3, 15], [-1, 3, 8], [5, 8, 1 << 40]):
