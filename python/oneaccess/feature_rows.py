@@ -215,7 +215,7 @@ class FeatureRows(ParquetRows):
         self._found(indices, self._alone, take)
         return made
 
-    def __getrecords__(self, indices, layout):
+    def __getrecords__(self, indices, layout, words=None):
         """In a pool, of these samples what Record would make of them: (bytes of all in a row, each at a multiple of ALIGN; their sizes)."""
         self._layout = layout
         sizes, parts = np.empty(len(indices), np.int64), [b""] * len(indices)

@@ -189,8 +189,7 @@ class Worker:
 
     def records(self, asked):
         """What the data set's __getrecords__ makes; of one that is random, by random numbers that it is given."""
-        samples = [sample for sample, _ in asked]
-        return self.packs(samples, self.layout, words_of([key for _, key in asked])) if self.is_random else self.packs(samples, self.layout)
+        return self.packs([sample for sample, _ in asked], self.layout, words_of([key for _, key in asked]) if self.is_random else None)
 
     def packed(self, asked, memory):
         """The same where the data set has records (__getrecords__); None: they are to be asked for one by one, as one is bad."""

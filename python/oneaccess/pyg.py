@@ -96,7 +96,7 @@ class Collated:
             sample[name] = bytes(some).decode() if name in self.bytes_of_texts else some if name in self.most else some[0]
         return sample
 
-    def __getrecords__(self, indices, layout):
+    def __getrecords__(self, indices, layout, words=None):
         """Of many samples at once what Record would make of each."""
         import numpy as np
         at, columns = np.asarray(indices) if self.chosen is None else self.chosen[np.asarray(indices)], []

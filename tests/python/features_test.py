@@ -270,19 +270,22 @@ class OpsTest(unittest.TestCase):
 class Ready:
     """A data set that has records, of 100 bytes each; number 5 is bad."""
 
-    def __getrecords__(self, samples, layout):
+    words = None
+
+    def __getrecords__(self, samples, layout, words):
         if 5 in samples:
             raise oa.errors.TransformError("five")
+        self.words = words
         return memoryview(b"".join(bytes([sample]) * 100 + bytes(28) for sample in samples)), [100] * len(samples)
 
 
 class AnswersTest(unittest.TestCase):
     """What a pool's worker answers with where a data set has records."""
 
-    def answers(self, samples, size, room=100):
+    def answers(self, samples, size, room=100, dataset=None, random=False):
         ours, theirs = socket.socketpair()
         with ours, theirs, mmap.mmap(-1, mmap.PAGESIZE) as busy:
-            worker = pool.Worker(Ready(), {}, {"pictures": False, "random": False}, room, theirs, busy)
+            worker = pool.Worker(dataset or Ready(), {}, {"pictures": False, "random": random}, room, theirs, busy)
             memory = memoryview(bytearray(size))
             made = worker.make([(sample, (0, 0, 0, sample)) for sample in samples], memory)
         return [status for status, _, _, _ in pool.ANSWER.iter_unpack(made)], bytes(memory)
@@ -298,6 +301,17 @@ class AnswersTest(unittest.TestCase):
         self.assertEqual(self.answers([7], 128), ([good], record_of(7)))
         self.assertEqual(self.answers([1, 5, 3], 384), ([good, failed, good], record_of(1) + record_of(3) + bytes(128)))
         self.assertEqual(self.answers([1, 2], 384, room=99)[0], [failed, failed])
+
+    def test_random_numbers(self):
+        """Of each sample its own, whether it is made alone or with others; none, where nothing is random."""
+        ready, alone = Ready(), Ready()
+        self.answers([1, 2, 3], 384, dataset=ready)
+        self.assertIsNone(ready.words)
+        self.answers([1, 2, 3], 384, dataset=ready, random=True)
+        self.answers([2], 128, dataset=alone, random=True)
+        self.assertEqual((ready.words.shape, ready.words.dtype), ((3, 4), np.uint64))
+        np.testing.assert_array_equal(alone.words, ready.words[1:2])
+        self.assertEqual(len({*ready.words.reshape(-1).tolist()}), 12)
 
 
 class LoaderTest(PoolCase):

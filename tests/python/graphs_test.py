@@ -212,7 +212,7 @@ class GraphsTest(PoolCase):
         without_x = [Data(edge_index=one.edge_index, num_nodes=one.num_nodes) for one in everything]
         for dataset, objects in ((everything, everything), (InMemory(everything), everything), (InMemory(everything)[chosen], [everything[number] for number in chosen]),
                                  (InMemory(everything, Constant()), [Constant()(one.clone()) for one in everything]), (without_x, without_x)):
-            data = oa.from_pyg(dataset, keep=0.5)
+            data = oa.from_pyg(dataset, keep=0.5, random=True if dataset is everything else None)
             self.assertEqual(len(data), len(objects))
             for batch in self.open(data, batch_size=BATCH, epochs=1, as_="torch"):
                 found, wanted = oa.graphs(batch), Batch.from_data_list([objects[number] for number in batch.ids])
