@@ -37,7 +37,7 @@ def durations(dataset: Any, *, video: bool = False, source: Mapping[str, object]
     Any process: ranks that need it ask each for themselves.
     """
     import numpy as np
-    known = getattr(dataset, "lengths", None)
+    known = getattr(dataset, "durations", None)
     if known is not None and not video:
         return known.copy()
     text = json.dumps({"ops": [{"op": "duration", "of": "video" if video else "sound"}]})

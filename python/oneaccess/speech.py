@@ -166,5 +166,5 @@ def data_of(parts: Parts, columns: Mapping[str, Any], *, transform: Callable[[di
     data = wrap(rows, random=transform is not None if random is None else random, ragged=most, room=rows.room(parts.most) if room is None else room, **more)
     seconds, rates = np.array(parts.seconds), np.array(parts.rates)
     if np.isfinite(seconds).all():
-        data.lengths = np.stack([seconds, np.rint(seconds * rates), rates], 1)
+        data.durations = np.stack([seconds, np.rint(seconds * rates), rates], 1)
     return data

@@ -207,7 +207,7 @@ class Wrapped:
     """The result of wrap(), for Loader."""
 
     _is_counted = True      # at once
-    lengths: Any = None     # of its sounds, as durations() has them, where the data set itself says it
+    durations: Any = None   # of its sounds, as durations() has them, where the data set itself says it
 
     def __init__(self, dataset, name, version, workers, timeout, random, room, keep, ragged=None, exact=False, boxes=None, masks=None):
         if isinstance(dataset, Wrapped):

@@ -432,6 +432,8 @@ class LoaderTest(GenomeCase):
         texts["P7"] += "*"
         data = oa.from_fasta(path, encode={"<cls>": 0, **{letter: at + 4 for at, letter in enumerate("LAGVSERTIDPKQNFYMHWC")}}, bos=0, eos=2, unknown=3, crop=30, keep=0.2)
         self.assertEqual(data.lengths.tolist(), [min(30, len(text)) for text in texts.values()])
+        with self.assertRaises(oa.errors.Error):     # no sounds, of which durations() would know something without a daemon
+            oa.durations(data, socket="/nowhere")
         numbers = dict(zip("LAGVSERTIDPKQNFYMHWC*", [*range(4, 24), 3]))
         begins, sizes = [], []
         loader = self.open(data, order=oa.orders.by_length(data.lengths, 10), epochs=EPOCHS, batch_size=10, as_="numpy")

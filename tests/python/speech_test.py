@@ -148,7 +148,7 @@ class SpeechTest(PoolCase):
         data = oa.from_kaldi(folder, root=self.work)
         fields = self.check(data, [("a", 0, 8000, 4000), ("b", 1, 4000, 20000), ("c", 0, 16000, 16000), ("c", [0, 1], 1600, 1600)])
         self.assertEqual(fields, [{"text": text, "speaker": of, "id": name} for text, (name, of, *_) in zip(("one", "zwei ä  b", "", "vier"), segments)])
-        self.assertIsNone(data.lengths)      # u2 has no end
+        self.assertIsNone(data.durations)      # u2 has no end
         self.assertEqual([row["utt2category"] for row in oa.from_kaldi(folder, root=self.work, fields="utt2category").dataset], list("AABC"))
         folder = self.kaldi("whole", utt2dur="a 2.0\nb 2.0\nc 1.5\n")
         data = oa.from_kaldi(folder, root=self.work)
