@@ -57,6 +57,14 @@ class Intervals(NamedTuple):
     label: list | None = None
 
 
+def _whole(value):
+    """A CSV's numbers are texts, and pandas writes some as 12.0."""
+    number = float(value)
+    if not number.is_integer():
+        raise ValueError
+    return int(number)
+
+
 class _Builder:
     """Checks each interval."""
 
@@ -72,8 +80,8 @@ class _Builder:
         if number is None:
             raise DatasetError(f"{where}: {self.genome.path} has no chromosome {chromosome!r}; it has {shown(self.genome.names)}")
         try:
-            start, end = int(start), int(end)
-        except (TypeError, ValueError):
+            start, end = map(_whole, (start, end))
+        except (TypeError, ValueError, OverflowError):
             raise DatasetError(f"{where}: start {start!r} and end {end!r}: whole numbers, the first letter being 0") from None
         if not 0 <= start < end <= self.genome.lengths[number]:
             raise DatasetError(f"{where}: {start:,} to {end:,} is no part of {chromosome}, which has {self.genome.lengths[number]:,} letters in {self.genome.path}:"
@@ -139,14 +147,12 @@ def _column(names, what, where):
 
 def _of_rows(rows, builder):
     """rows: (where, {column: value})"""
-    found = None
     for where, row in rows:
-        found = found or [_column(row, what, where) for what in _NAMES]
         missing = next((column for column in builder.columns.values() if column not in row), None)
         if missing is not None:
             raise ArgumentError(f"columns= names {missing!r}; {where} has {', '.join(map(str, row))}")
-        chromosome, start, end = (row[name] for name in found[:3])
-        builder.add(where, str(chromosome), start, end, "." if found[3] is None else row[found[3]], [row[column] for column in builder.columns.values()])
+        chromosome, start, end, strand = (row.get(_column(row, what, where), ".") for what in _NAMES)
+        builder.add(where, str(chromosome), start, end, strand, [row[column] for column in builder.columns.values()])
 
 
 def _of_table(table, builder):

@@ -236,6 +236,12 @@ class WindowsTest(GenomeCase):
                             (("chr1", 1, "9" * 5000), "a.bed:2: ")):
             with self.subTest(line):
                 self.refused(words, self.path, self.bed(("chr1", 1, 2), line), 10)
+        for start, end in ((1.5, 5), (1, float("inf")), (float("nan"), 5), (1, 10 ** 400), ([1], 5)):
+            with self.subTest(start=start, end=end):
+                self.refused("intervals, row 0: start .*: whole numbers", self.path, {"chrom": ["chr1"], "start": [start], "end": [end]}, 10)
+        self.refused("a.jsonl:1: start 1 and end inf: whole", self.path, self.write("a.jsonl", '{"chrom": "chr1", "start": 1, "end": 1e999}\n'), 10)
+        self.refused("a.jsonl:2: no column end", self.path, self.write("a.jsonl", '{"chrom": "chr1", "start": 1, "end": 9}\n{"chrom": "chr1", "start": 1}\n'), 10)
+        self.assertEqual(len(oa.from_fasta(self.path, self.write("a.csv", "chrom,start,end\nchr1,1.0,9.0\n"), 10)), 1)
         self.refused("a.bed:1: .*nor any of .*a.bed", self.path, None, 10, exclude=self.bed(("1", 5, 6)))
         self.refused("g.fa has no such window", self.path, self.bed(("tiny", 0, 2)), 10, border="drop")
         self.refused("cannot be read", self.path, self.write("b.bed.gz", b"\x1f\x8bnothing"), 10)
