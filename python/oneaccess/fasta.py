@@ -279,8 +279,8 @@ def _of_fai(path, fai, source):
                 length, offset, bases, width = map(int, parts[1:])
             except ValueError:
                 raise DatasetError(f"{fai}:{line}: no index of FASTA, whose lines are a name and four numbers with tabs between them: {mend}") from None
-            if not (0 <= length <= source.size and 0 <= offset <= source.size and (not length or 1 <= bases <= width <= bases + 2 and (width > bases or length <= bases)
-                                                                                     and bases <= source.size)):
+            if not (0 <= length <= source.size and 0 <= offset <= source.size and 0 <= bases <= source.size and bases <= width <= bases + 2
+                    and (not length or bases and (width > bases or length <= bases))):
                 raise DatasetError(f"{fai}:{line}: {length:,} letters in lines of {bases:,} ({width:,} bytes) from byte {offset:,} on are in no file of {source.size:,} bytes:"
                                    f" {mend}")
             names.append(parts[0].decode("utf-8", "replace"))
