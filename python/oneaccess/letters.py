@@ -44,9 +44,9 @@ class Letters:
         if self.is_text or self.is_onehot:
             if bos is not None or eos is not None:
                 raise ArgumentError(f"bos= and eos= are tokens, and encode is {encode!r}")
-        self.dtype = np.dtype(dtype or _DTYPES[kind][0])
-        if self.dtype.name not in _DTYPES[kind] or dtype is not None and self.is_text:
+        if dtype is not None and (self.is_text or not any(dtype in (name, getattr(np, name)) for name in _DTYPES[kind])):
             raise ArgumentError(f"dtype is {dtype!r}: {', '.join(_DTYPES[kind])}, of encode=\"onehot\" or tokens")
+        self.dtype = np.dtype(dtype or _DTYPES[kind][0])
         if self.is_onehot:
             self._onehot(0.0 if unknown is None else unknown)
         elif not self.is_text:
@@ -74,7 +74,7 @@ class Letters:
             encode, unknown = "ACGTN", 4 if unknown is None else unknown
         numbers = {letter: number for number, letter in enumerate(encode)} if isinstance(encode, str) else dict(encode) if isinstance(encode, Mapping) else {}
         numbers = {letter: _token(f"encode[{letter!r}]", number) for letter, number in numbers.items() if isinstance(letter, str) and len(letter) == 1 and letter.isascii()}
-        if not numbers:
+        if not numbers or isinstance(encode, str) and len(numbers) < len(encode):       # a letter twice, as of "one-hot"
             raise ArgumentError(f"encode is {encode!r}: \"onehot\", \"tokens\", \"text\", letters in the order of their tokens, {{letter: token}}, or a tokenizer")
         tokens = np.full(256, _UNKNOWN if unknown is None else _token("unknown", unknown), np.int64)
         for letter, number in numbers.items():

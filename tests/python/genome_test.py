@@ -133,6 +133,7 @@ class WindowsTest(GenomeCase):
         for at, wrong, words in ((0, ("chr2", 3000, 7), r"g.fa.fai:2: no index of FASTA"), (0, ("chr2", "x", 1, 2, 3), "g.fa.fai:2: no index"),
                                  (0, ("chr2", 1 << 60, *good[2:]), r"g.fa.fai:2: 1,152,.* letters .* are in no file of"), (0, ("chr2", *good[1:3], 0, 61), "fai:2: 3,000"),
                                  (0, ("chr2", *good[1:3], 60, 1 << 62), "fai:2: "), (0, ("chr2", -1, *good[2:]), "fai:2: "),
+                                 (0, ("chr2", 0, good[2], 1 << 70, 1 << 70), "fai:2: 0 letters in lines of 1,180"), (0, ("chr2", 0, good[2], -5, -(1 << 70)), "fai:2: "),
                                  (0, ("chr3", *good[1:]), "g.fa.fai:2: .*g.fa has no record 'chr3' whose letters begin at byte 5,1"),
                                  (0, ("chr2", 3000, good[2] + 1, 60, 61), "g.fa.fai:2: .*g.fa has no record 'chr2'"),
                                  (0, ("chr2", 2999, *good[2:]), "g.fa.fai:2: .* has more letters of 'chr2'")):
@@ -249,7 +250,8 @@ class WindowsTest(GenomeCase):
         for words, more in (("have 1 to 4 letters: length=", {}), ("length is 0", {"length": 0}), ("channels is 'x'", {"length": 5, "channels": "x"}),
                             ("chromosomes= names chr7", {"length": 5, "chromosomes": "chr7"}), ("unknown is 0.25", {"length": 5, "unknown": .25, "dtype": "uint8"}),
                             ("dtype is 'int8'", {"length": 5, "dtype": "int8"}), ("no room for token 256", {"length": 5, "encode": {"A": 256}, "dtype": "uint8"}),
-                            ("encode is 7", {"length": 5, "encode": 7}), ("columns= names 'x'", {"length": 5, "columns": "x"}),
+                            ("encode is 7", {"length": 5, "encode": 7}), ("encode is 'one-hot': \"onehot\", ", {"length": 5, "encode": "one-hot"}),
+                            ("dtype is 'half'", {"length": 5, "dtype": "half"}), ("dtype is 'foo': float32, float16", {"length": 5, "dtype": "foo"}), ("columns= names 'x'", {"length": 5, "columns": "x"}),
                             ("makes a field 'start'", {"length": 5, "columns": "start"}),
                             ("about tracks=", {"length": 5, "bin": 2}), ("crop= is of records", {"length": 5, "crop": 2}), ("bos= and eos=", {"length": 5, "bos": 1}),
                             ("track_length=5", {"length": 5, "bin": 2, "tracks": {"a": bed}}),
