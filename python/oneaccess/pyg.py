@@ -180,7 +180,7 @@ def from_pyg(dataset: Any, columns: Sequence[str] | None = None, *, ragged: dict
     random: whether the data set draws random numbers. Default: if it has a transform, or is not in memory.
 
     edge_index is ragged rows [edges, 2] in a batch, which graphs() turns to [2, edges]. For each sample there is room for the graph with the most nodes and the one with
-    the most edges. compute() writes all graphs to a folder once, which accessd then reads without Python (doc/python.md, Graphs).
+    the most edges. compute() writes all graphs to a folder once, which accessd then reads without Python (doc/python/science.md, Graphs).
 
     The other arguments are those of wrap().
     """

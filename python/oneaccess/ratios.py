@@ -105,7 +105,7 @@ def buckets(dataset: Any, sizes: Sequence[tuple[int, int]], pipeline: Callable[[
     seed: of the order. drop_last: leave out short batches, other samples each epoch, and buckets that fill no batch. epochs, timeout,
     state: of mix(). Others: of each Loader, such as as_, copy, bad, rank and world_size.
 
-    Memory: each bucket has slots of its own (doc/python.md, Orders and samplers).
+    Memory: each bucket has slots of its own (doc/python/images.md, Buckets of aspect ratios).
     """
     import numpy as np
     wrong = next((name for name in options if name in _OURS), None)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manifests of Lhotse and folders of Kaldi: which frames of which files samples are, their texts and other fields, lengths without a look at the files,
-and what is refused, by name. That these are Lhotse's own numbers was compared with Lhotse (doc/python.md, Sounds)."""
+and what is refused, by name. That these are Lhotse's own numbers was compared with Lhotse (doc/python/sounds.md)."""
 
 import gzip
 import json
