@@ -19,64 +19,64 @@ native.find()
 
 from . import errors, features, orders, transforms  # noqa: E402
 from ._core import version as __version__  # noqa: E402
-from .albumentations import from_albumentations  # noqa: E402
-from .array_record import from_array_record  # noqa: E402
-from .ase import from_ase  # noqa: E402
 from .bad import BadSample  # noqa: E402
-from .bagz import from_bagz  # noqa: E402
 from .batches import Batch  # noqa: E402
-from .beton import from_beton  # noqa: E402
-from .cells import from_h5ad  # noqa: E402
 from .columns import Blocks, Pad  # noqa: E402
-from .decathlon import from_decathlon  # noqa: E402
-from .detection import from_coco, from_voc, from_yolo  # noqa: E402
-from .episodes import from_episodes  # noqa: E402
+from .domains.ase import from_ase  # noqa: E402
+from .domains.cells import from_h5ad  # noqa: E402
+from .domains.decathlon import from_decathlon  # noqa: E402
+from .domains.detection import from_coco, from_voc, from_yolo  # noqa: E402
+from .domains.episodes import from_episodes  # noqa: E402
+from .domains.kaldi import from_kaldi  # noqa: E402
+from .domains.kitti import from_kitti  # noqa: E402
+from .domains.lhotse import from_lhotse  # noqa: E402
+from .domains.nuscenes import from_nuscenes  # noqa: E402
+from .domains.pyg import from_pyg  # noqa: E402
+from .domains.rasters import from_rasters  # noqa: E402
+from .domains.recordings import durations, from_recordings  # noqa: E402
+from .domains.rlds import from_rlds  # noqa: E402
+from .domains.robots import from_lerobot  # noqa: E402
+from .domains.segments import Segment  # noqa: E402
+from .domains.semantickitti import from_semantickitti  # noqa: E402
+from .domains.sequences import from_fasta  # noqa: E402
+from .domains.slides import from_slides  # noqa: E402
+from .domains.xarrays import from_xarray  # noqa: E402
 from .errors import Error  # noqa: E402
-from .folders import from_folders  # noqa: E402
 from .graphs import graphs  # noqa: E402
 from .grids import patch_grid  # noqa: E402
-from .hf import from_hf  # noqa: E402
-from .kaldi import from_kaldi  # noqa: E402
-from .kitti import from_kitti  # noqa: E402
-from .lakehouse import from_delta, from_iceberg, from_lance  # noqa: E402
-from .lhotse import from_lhotse  # noqa: E402
-from .lines import from_csv, from_jsonl  # noqa: E402
 from .loader import Loader  # noqa: E402
 from .masks import Image, Mask  # noqa: E402
 from .measured import column_stats, column_values  # noqa: E402
-from .members import from_mds, from_tar  # noqa: E402
 from .mix import mix  # noqa: E402
-from .nuscenes import from_nuscenes  # noqa: E402
 from .objectives import FillInMiddle, MaskedLM, SpanCorruption, words  # noqa: E402
 from .orders import fold  # noqa: E402
-from .outputs import beside, compute, store  # noqa: E402
 from .pixelwise import Depth, Disparity, Flow, Normals, from_flow  # noqa: E402
 from .points import Points  # noqa: E402
-from .pyg import from_pyg  # noqa: E402
 from .ragged import Ragged  # noqa: E402
-from .rasters import from_rasters  # noqa: E402
 from .ratios import buckets, image_sizes  # noqa: E402
-from .recordings import durations, from_recordings  # noqa: E402
-from .rlds import from_rlds  # noqa: E402
-from .robots import from_lerobot  # noqa: E402
 from .rows import tokens, varlen  # noqa: E402
-from .segments import Segment  # noqa: E402
-from .semantickitti import from_semantickitti  # noqa: E402
-from .sequences import from_fasta  # noqa: E402
-from .series import windows  # noqa: E402
 from .settings import configure  # noqa: E402
-from .slides import from_slides  # noqa: E402
-from .stores import from_hdf5, from_lmdb, from_zarr  # noqa: E402
-from .tables import from_parquet  # noqa: E402
-from .tfds import from_tfds  # noqa: E402
-from .tfrecord import from_tfrecord  # noqa: E402
-from .tokenizing import tokenize  # noqa: E402
-from .torchaudio import from_torchaudio  # noqa: E402
-from .torchvision import from_torchvision, pipeline_for  # noqa: E402
+from .sources.array_record import from_array_record  # noqa: E402
+from .sources.bagz import from_bagz  # noqa: E402
+from .sources.beton import from_beton  # noqa: E402
+from .sources.folders import from_folders  # noqa: E402
+from .sources.hf import from_hf  # noqa: E402
+from .sources.lakehouse import from_delta, from_iceberg, from_lance  # noqa: E402
+from .sources.lines import from_csv, from_jsonl  # noqa: E402
+from .sources.members import from_mds, from_tar  # noqa: E402
+from .sources.series import windows  # noqa: E402
+from .sources.stores import from_hdf5, from_lmdb, from_zarr  # noqa: E402
+from .sources.tables import from_parquet  # noqa: E402
+from .sources.tfds import from_tfds  # noqa: E402
+from .sources.tfrecord import from_tfrecord  # noqa: E402
 from .transforms import Compose, Pipeline, audio, imagenet_eval, imagenet_train, point_clouds, video, views  # noqa: E402
+from .translate.albumentations import from_albumentations  # noqa: E402
+from .translate.torchaudio import from_torchaudio  # noqa: E402
+from .translate.torchvision import from_torchvision, pipeline_for  # noqa: E402
 from .wrapped import wrap  # noqa: E402
-from .writer import Writer, written  # noqa: E402
-from .xarrays import from_xarray  # noqa: E402
+from .writing.outputs import beside, compute, store  # noqa: E402
+from .writing.tokenizing import tokenize  # noqa: E402
+from .writing.writer import Writer, written  # noqa: E402
 
 __all__ = ["BadSample", "Batch", "Blocks", "Compose", "Depth", "Disparity", "Error", "FillInMiddle", "Flow", "Image",
            "Loader", "Mask", "MaskedLM", "Normals", "Pad", "Pipeline", "Points", "Ragged", "Segment",

@@ -4,7 +4,7 @@
 import math
 
 from .errors import DatasetError
-from .tables import Kept
+from .sources.tables import Kept
 
 _MOST_OPEN = 16
 _SEEK = 2           # frames that could be decoded while a key frame is looked for

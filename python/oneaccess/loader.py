@@ -12,14 +12,16 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from . import _core, arguments, batches, choices, convert, ending, errors, flat, nested, orders, paths, picked, ragged as ragged_of, ranks as ranks_of, rows, \
-    samples as samples_of, settings, sharded, tables, tfdata, torchdata, trees, urls, waiting, wrapped, writer
+from . import _core, arguments, batches, choices, convert, ending, errors, flat, nested, orders, paths, picked, ragged as ragged_of, ranks as ranks_of, \
+    rows, samples as samples_of, settings, sharded, tfdata, torchdata, trees, urls, waiting, wrapped
 from .arguments import DECIDED, ORDERS
 from .bad import BadSample, BadSamples
 from .batches import Batch, DictBatch
 from .errors import ArgumentError, DatasetError, Error, SampleError, StateError, TransformError, UnreachableError
 from .loops import Lease, Loop
+from .sources import tables
 from .transforms import Op, Pipeline, ops_of, sides_of
+from .writing import writer
 
 _MOST_VERSIONS = 5      # that come while one is opened
 _IS_OTHER = "resume with the dataset it was saved with"     # of another version than the token (plan/token.c)
@@ -303,7 +305,7 @@ class Loader:
             return tables.from_parquet(path), source
         if source is None and writer.is_meant(dataset):
             return writer.written(dataset), None
-        from . import outputs       # which open a Loader themselves
+        from .writing import outputs       # which open a Loader themselves
         return outputs.beside(None, dataset, images=False) if source is None and outputs.is_meant(dataset) else dataset, source
 
     def _take_dataset(self, dataset, pipeline, classes, source):

@@ -8,8 +8,8 @@ import os
 import sys
 
 from . import choices, transforms
-from .errors import ArgumentError, Error
 from .bad import BadSample
+from .errors import ArgumentError, Error
 from .loader import Loader
 from .mix import Mix
 from .ragged import Ragged

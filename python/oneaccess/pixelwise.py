@@ -5,9 +5,9 @@ import os
 from collections.abc import Sequence
 
 from .errors import ArgumentError, DatasetError
-from .folders import Files, FolderRows, found_at, names_of, shown
 from .masks import Measured, following
-from .members import Field
+from .sources.folders import Files, FolderRows, found_at, names_of, shown
+from .sources.members import Field
 from .wrapped import Wrapped, wrap
 
 

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Collection
 
 from . import flat
+from .domains.segments import Segment
 from .errors import DatasetError, TransformError
 from .masks import SIDE, file_of, is_image, is_measured, is_side, npy, numbers_of
-from .segments import Segment
 
 MAGIC, WIDE_MAGIC = 0x3144524352214f41, 0x3244524352214f41
 ALIGN = 64

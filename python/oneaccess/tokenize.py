@@ -9,7 +9,7 @@ if __name__ != "__main__":      # else oneaccess.tokenize would be this, no long
     raise ImportError("a program, python -m oneaccess.tokenize; the function is oneaccess.tokenize()")
 
 from .errors import Error  # noqa: E402
-from .tokenizing import tokenized  # noqa: E402
+from .writing.tokenizing import tokenized  # noqa: E402
 
 
 def _append(text):

@@ -151,7 +151,7 @@ class LoaderTest(CellsCase):
 
     def test_blocks(self):
         """More than is kept: a random order is one of blocks, which the pool's processes share."""
-        with mock.patch("oneaccess.cell_rows._BLOCK", 2000):
+        with mock.patch("oneaccess.domains.cell_rows._BLOCK", 2000):
             data = oa.from_h5ad(self.write(), ["type", "age"], cache=8000, keep=0.2)
         blocks = data.dataset.blocks
         self.assertGreater(len(blocks.starts), 4 * blocks.window)
@@ -195,7 +195,7 @@ class LoaderTest(CellsCase):
 
     @needs("pyarrow")
     def test_where(self):
-        with mock.patch("oneaccess.cell_rows._BLOCK", 2000):
+        with mock.patch("oneaccess.domains.cell_rows._BLOCK", 2000):
             data = oa.from_h5ad([self.write("a"), self.write("b", matrix=self.matrix[:100])], ["age"], where=[("type", "in", ["NK", "B cell"]), ("age", ">", 50)], cache=8000,
                                 keep=0.2)
         meant = [at for at in [*range(CELLS), *range(100)] if self.types[at] != "T cell" and self.ages[at] > 50]
@@ -438,7 +438,7 @@ class ZarrTest(CellsCase):
             for name, values in arrays.items():
                 root.create_array(name, shape=values.shape, dtype=values.dtype, chunks=(50,))[...] = values
             self.assertEqual(group["data"].chunks, (50,))
-            with mock.patch("oneaccess.cell_rows._BLOCK", 2000):
+            with mock.patch("oneaccess.domains.cell_rows._BLOCK", 2000):
                 data = oa.from_h5ad(path, ["type", "age"], cache=8000, keep=0.2)
             self.assertGreater(len(data.dataset.blocks.starts), data.dataset.blocks.window)
             self.check(data, self.matrix)

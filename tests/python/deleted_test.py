@@ -25,7 +25,8 @@ except ImportError as missing:
 
 import oneaccess as oa
 from lake_tables import DeltaCase, framed, vector, z85
-from oneaccess import deleted, urls
+from oneaccess import urls
+from oneaccess.sources import deleted
 from oneaccess.errors import DatasetError
 
 warnings.simplefilter("error")

@@ -21,7 +21,8 @@ except ImportError as missing:
 
 import oneaccess as oa
 from oneaccess import features as f
-from oneaccess import feature_rows, hashes, pool, record, tables
+from oneaccess import pool, record
+from oneaccess.sources import feature_rows, hashes, tables
 from support import PoolCase
 
 warnings.simplefilter("error")

@@ -20,9 +20,10 @@ except ImportError as missing:
     sys.exit(77)
 
 import oneaccess as oa
-from oneaccess import fasta, pool, record
-from oneaccess.intervals import Genome, Intervals, Regions
-from oneaccess.letters import complement
+from oneaccess import pool, record
+from oneaccess.domains import fasta
+from oneaccess.domains.intervals import Genome, Intervals, Regions
+from oneaccess.domains.letters import complement
 from support import PoolCase
 
 warnings.simplefilter("error")

@@ -25,7 +25,8 @@ except ImportError as missing:
 import oneaccess as oa
 from lake_tables import SCHEMA, DeltaCase, LakehouseCase, framed, vector
 from oneaccess import features as f
-from oneaccess import iceberg, urls
+from oneaccess import urls
+from oneaccess.sources import iceberg
 
 warnings.simplefilter("error")
 warnings.filterwarnings("ignore", module="^(?!oneaccess)")  # of packages

@@ -20,7 +20,7 @@ except ImportError as missing:
     sys.exit(77)
 
 import oneaccess as oa
-from oneaccess import lines
+from oneaccess.sources import lines
 from support import PoolCase
 
 warnings.simplefilter("error")

@@ -15,7 +15,7 @@ except ImportError as missing:
     print(f"outlines_test: skipped: {missing}")
     sys.exit(77)
 
-from oneaccess import outlines
+from oneaccess.domains import outlines
 
 GOLDEN = pathlib.Path(os.environ.get("top_srcdir", "."), "tests/python/outlines.json")
 

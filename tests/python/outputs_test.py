@@ -13,7 +13,7 @@ import unittest
 import numpy as np
 
 import oneaccess as oa
-from oneaccess import outputs
+from oneaccess.writing import outputs
 from oneaccess.errors import ArgumentError, DatasetError, Error, MissingError, StateError, TransformError
 from support import SAMPLES, PoolCase
 

@@ -27,7 +27,8 @@ except ImportError as missing:
 
 import damage
 import oneaccess as oa
-from oneaccess import rlds_files, tfrecord
+from oneaccess.domains import rlds_files
+from oneaccess.sources import tfrecord
 from robot_samples import noisy
 from shard_files import _varint, write_tfrecord
 from support import PoolCase

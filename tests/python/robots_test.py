@@ -23,7 +23,8 @@ except ImportError as missing:
 
 import oneaccess as oa
 import robot_samples as samples
-from oneaccess import frames, robots
+from oneaccess import frames
+from oneaccess.domains import robots
 from robot_samples import FPS, LENGTHS, SIZES, TASKS, TOP, WRIST, frame, state, write_video
 from support import PoolCase
 

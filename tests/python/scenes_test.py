@@ -19,7 +19,7 @@ except ImportError as missing:
 
 import oneaccess as oa
 import scene_samples as samples
-from oneaccess import places, scenes, slides
+from oneaccess.domains import places, scenes, slides
 from oneaccess import transforms as t
 from support import PoolCase
 

@@ -17,7 +17,7 @@ import audio_test       # which skips where there is no libsndfile
 import numpy as np
 
 import oneaccess as oa
-from oneaccess import flac
+from oneaccess.domains import flac
 from audio_test import FLAC, FLOAT, OGG, PCM_16, PCM_24, VORBIS, WAV, sound
 from support import PoolCase
 

@@ -21,7 +21,7 @@ except ImportError as missing:
 
 import oneaccess as oa
 import table_samples as samples
-from oneaccess import hf, tables
+from oneaccess.sources import hf, tables
 from support import CLASSES, SAMPLES, PoolCase
 
 warnings.simplefilter("error")
@@ -576,7 +576,7 @@ class ZarrTest(ArraysCase):
             oa.from_zarr(path, {"image": "images", "x": "short"})
         with self.assertRaisesRegex(oa.errors.DatasetError, "is no Zarr that can be read"):
             oa.from_zarr(self.work, self.FIELDS)
-        with mock.patch("oneaccess.stores._LARGE", 1000), self.assertRaisesRegex(oa.errors.DatasetError, "chunks of fewer rows"):
+        with mock.patch("oneaccess.sources.stores._LARGE", 1000), self.assertRaisesRegex(oa.errors.DatasetError, "chunks of fewer rows"):
             oa.from_zarr(path, self.FIELDS, cache=1000)
         with self.assertRaises(FileNotFoundError):
             oa.from_zarr("gone.zarr", self.FIELDS)

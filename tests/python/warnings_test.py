@@ -61,7 +61,7 @@ for way in ({}, {"as_": "torch"}, {"copy": True}):
         images.to("meta"), images.contiguous(), torch.utils.data.default_collate([images, images])
 for images, labels in epochs(as_="dlpack"):
     torch.from_dlpack(images.__dlpack__())
-import oneaccess.torchvision
+import oneaccess.translate.torchvision
 from oneaccess import cuda, device
 if not torch.cuda.is_available():  # a device that is none: device_test.py
     import device_test

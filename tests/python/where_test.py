@@ -20,7 +20,7 @@ except ImportError as missing:
     sys.exit(77)
 
 import oneaccess as oa
-from oneaccess import tables
+from oneaccess.sources import tables
 from support import PoolCase
 
 warnings.simplefilter("error")

@@ -25,7 +25,7 @@ except ImportError as missing:
 
 import grid_samples as samples
 import oneaccess as oa
-from oneaccess import xarray_stats
+from oneaccess.domains import xarray_stats
 from support import PoolCase
 
 warnings.simplefilter("error")
@@ -217,7 +217,7 @@ class PartsTest(GridsCase):
         damaged = path / "heat/20.0.0"
         self.assertTrue(damaged.exists())
         damaged.write_bytes(b"no chunk")
-        with mock.patch("oneaccess.xarray_rows._BLOCK", 1):
+        with mock.patch("oneaccess.domains.xarray_rows._BLOCK", 1):
             rows = oa.from_xarray(path, NAMES, WINDOW).dataset
         for index in range(13, 23):
             if 15 <= index <= 20:
@@ -248,7 +248,7 @@ class LoaderTest(GridsCase, PoolCase):
         log = self.path(".log")
         path = self.write(chunk=2, filters=[samples.Noted(str(log))], compressor=None) if not HAS_V3 else self.write(chunk=2, filters=[samples.Noted(str(log))], compressors=None)
         chunks = 2 * samples.STEPS // 2
-        with mock.patch("oneaccess.xarray_rows._BLOCK", 1):
+        with mock.patch("oneaccess.domains.xarray_rows._BLOCK", 1):
             data = oa.from_xarray(path, NAMES, WINDOW, workers=2, keep=0.2, preprocess=samples.as_it_is)
             few = oa.from_xarray(path, NAMES, WINDOW, workers=1, keep=0.2, cache=2 * 4 * 48 * 4 * 16, preprocess=samples.as_it_is)
         log.write_text("")
