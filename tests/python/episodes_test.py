@@ -158,6 +158,7 @@ class EpisodesTest(PoolCase):
     def test_zarr(self):
         import zarr
         img = np.concatenate([frames(episode) for episode in range(3)])
+        self.file("no.txt").write_text("no episode")
         for path in self.file("a.zarr"), self.file("a.zarr.zip"):
             is_zip = path.suffix == ".zip"
             store = zarr.storage.ZipStore(str(path), mode="w") if is_zip else str(path)
@@ -173,6 +174,7 @@ class EpisodesTest(PoolCase):
             rows = pickle.loads(pickle.dumps(self.rows(path, ["img"], delta_steps={"img": [0, 1]})))
             for index, (episode, at) in enumerate(STEPS):
                 np.testing.assert_array_equal(rows[index]["img"], frames(episode)[[at, min(at + 1, LENGTHS[episode] - 1)]])
+            self.assertEqual([rows.files.paths, self.rows(path.parent, ["img"]).files.paths[0]], [[str(path)], str(self.file("a.zarr"))])
             self.assertEqual(rows.blocks, None)
             few = self.rows(path, ["img"], cache=4 * 216)
             self.assertEqual((few.blocks.starts, few.blocks.window), ([0, 4, 8, 12], 1))
@@ -306,7 +308,8 @@ class EpisodesTest(PoolCase):
                                ("the data set has no samples", {"drop_n_last_frames": 7}), ("cache is 0", {"cache": 0})):
             with self.subTest(words=words):
                 self.refused(words, path, **{"columns": ["actions"], **options})
-        self.refused("path is 3", 3)
+        self.refused("a path is 3", 3)
+        self.refused("empty list of files", [])
         self.refused("no episode file is at", self.file("gone"), error=FileNotFoundError)
         self.refused("no filter keys|there are none|is none: name episodes=", write_row(self.file("row.hdf5")), split="train")
         with h5py.File(self.file("other.hdf5"), "w") as file:

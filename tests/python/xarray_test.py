@@ -202,7 +202,7 @@ class PartsTest(GridsCase):
                               "land .* has the dimensions latitude, longitude: dim=": {"variables": "land"}, "none of the times|chooses none": {"time": slice("1990", "1991")},
                               "static= names 'heat'": {"static": "heat"}, "give whole numbers": {"delta_steps": {"input": []}}, "as {\"input\"": {"delta_steps": {"time": [0]}},
                               r"patch=\(7, 8\)": {"patch": (7, 8)}, r"\['std'\] has the shape \(2,\), and there are 4 channels: heat, height_1000": {"normalize": {"mean": 0, "std": [1, 2]}},
-                              "channel twice": {"variables": ["heat", "heat"]}, "dtype is 'int8'; there are": {"dtype": "int8"}, "is a Dataset, which is open": {"data": self.dataset, "open": {"group": "a"}},
+                              "channel twice": {"variables": ["heat", "heat"]}, "dtype is 'int8'; there are": {"dtype": "int8"}, "a path is 5": {"data": 5}, "empty list of files": {"data": []}, "is a Dataset, which is open": {"data": self.dataset, "open": {"group": "a"}},
                               "has the dimensions level beside|dimensions level, latitude beside": {"variables": "height", "space": "longitude"}}.items():
             with self.subTest(words), self.assertRaisesRegex(wrong, words):
                 oa.from_xarray(**{"data": path, "variables": NAMES, "delta_steps": WINDOW, **change})

@@ -15,13 +15,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .. import urls
 from ..errors import ArgumentError, DatasetError, Error, warn
-from ..sources.stores import BROKEN, PerProcess, all_unchanged, arrays_of, is_zarr, stamps_of
-from ..sources.tables import Kept, files_of, needs
+from ..sources.stores import BROKEN, PerProcess, all_unchanged, arrays_of, stamps_of, stores_of
+from ..sources.tables import Kept, needs
 from .steps import MOST_NUMBERS
 
-_SUFFIXES = (".hdf5", ".h5", ".hdf")
+_SUFFIXES = (".hdf5", ".h5", ".hdf", ".zarr", ".zarr.zip")
 _ENDS = ("terminals", "timeouts")
 _COUNTED = ("num_samples", "total_steps")           # attributes of an episode
 _RULERS = ("actions", "action", "rewards")          # arrays that have a value for each step
@@ -32,13 +31,8 @@ _LARGE = 1 << 30                                    # a chunk, or a step, beyond
 
 
 def paths_of(path: Any) -> list[str]:
-    """The files that are meant: of a file, a Zarr, a folder or pattern of HDF5 files, or a list."""
-    if isinstance(path, (str, os.PathLike)):
-        found = urls.local(path, "from_episodes()")
-        return [found] if is_zarr(found) else files_of(path, _SUFFIXES, "episode", "from_episodes()")
-    if isinstance(path, (bytes, bytearray)) or not hasattr(path, "__iter__"):
-        raise ArgumentError(f"path is {path!r}: give a file, a folder, or a list of these")
-    return [file for each in path for file in paths_of(each)]
+    """The files that are meant: of a file, a Zarr, a folder or pattern of these, or a list."""
+    return stores_of(path, _SUFFIXES, "episode", "from_episodes()")
 
 
 def _root(path):

@@ -164,8 +164,8 @@ def from_episodes(path: str | os.PathLike | Sequence, columns: Sequence[str] | N
         D4RL                            HDF5: actions, observations, ..., terminals, timeouts
         ALOHA                           HDF5, a file for each episode: action, observations/...
 
-    path: a file, a Zarr (a folder, or .zarr.zip), a folder with HDF5 files in it or below (LIBERO's suites; Minari's folder of a data set), or a list of
-        these. Arrays are those of the first episode, and all episodes have them.
+    path: a file, a Zarr (a folder, or .zarr.zip), a folder with such files in it or below (LIBERO's suites; Minari's folder of a data set), a pattern, or a
+        list of these. Arrays are those of the first episode, and all episodes have them.
     columns: the fields of a batch, in this order; what is not named is not read. "language_instruction" is the text of LIBERO's problem_info or
         RoboCasa's ep_meta. "episode_index" and "frame_index" (of the step in its episode), int64, may be named, too. NAME_is_pad comes with NAME.
         Default: all, cameras first; a warning says what is left out.

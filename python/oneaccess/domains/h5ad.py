@@ -18,7 +18,7 @@ _SHOWN = 20
 
 def files_of(paths: Any) -> list[str]:
     """The files that are meant: of a file, a store of Zarr, a folder of these, a pattern, or a list."""
-    return stores_of(paths, _SUFFIXES, "file of AnnData (.h5ad or .zarr)", "from_h5ad()")
+    return stores_of(paths, _SUFFIXES, "AnnData (.h5ad or .zarr)", "from_h5ad()")
 
 
 def _shown(names):

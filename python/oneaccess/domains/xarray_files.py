@@ -37,8 +37,8 @@ class Files(PerProcess):
             return
         if isinstance(data, xarray.DataArray):
             raise ArgumentError("a DataArray is one variable: give its Dataset, as array.to_dataset(name=\"...\")")
-        one = [data] if isinstance(data, (str, os.PathLike, bytes)) else [*data]
-        self.paths = [file for path in one for file in ([path] if urls.is_url(path) else stores_of(path, _SUFFIXES, "file of NetCDF, HDF5 or Zarr", "from_xarray()"))]
+        several = data if isinstance(data, (list, tuple)) and data else [data]
+        self.paths = [file for path in several for file in ([path] if urls.is_url(path) else stores_of(path, _SUFFIXES, "NetCDF, HDF5 or Zarr", "from_xarray()"))]
         group = str(self.options.get("group") or "")
         self.stamps = [[] if urls.is_url(path) else stamps_of(path, [os.path.join(group, name) for name in ("", *names)]) for path in self.paths]
 

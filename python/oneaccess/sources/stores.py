@@ -13,7 +13,7 @@ from .. import urls
 from ..columns import Blocks, Pad
 from ..errors import ArgumentError, DatasetError, not_there
 from ..wrapped import Wrapped, wrap
-from .tables import Kept, needs, size_of, stamp_of, unchanged
+from .tables import Kept, files_of, needs, size_of, stamp_of, unchanged
 
 _CACHE = 64 << 20           # decoded chunks, of a process and an array
 _LARGE = 1 << 30            # chunks of the same rows beyond this need a word
@@ -34,19 +34,8 @@ def is_zarr(path: str) -> bool:
 
 
 def stores_of(paths: Any, suffixes: tuple[str, ...], what: str, who: str) -> list[str]:
-    """The files that are meant: of a file, a store of Zarr, a folder of these, a pattern, or a list."""
-    if isinstance(paths, (bytes, bytearray)):
-        raise ArgumentError(f"a path is {paths!r}: give a str or a pathlib.Path")
-    if not isinstance(paths, (str, os.PathLike)):
-        return [file for path in paths for file in stores_of(path, suffixes, what, who)]
-    path = urls.local(paths, who)
-    if os.path.isdir(path) and not is_zarr(path):
-        found = sorted(os.path.join(path, name) for name in os.listdir(path) if name.endswith(suffixes))
-    else:
-        found = [path] if os.path.exists(path) else sorted(glob.glob(path))
-    if not found:
-        raise not_there(f"no {what} is at {path}", path)
-    return found
+    """The files that are meant, as of files_of(), where a store of Zarr is one."""
+    return files_of(paths, suffixes, what, who, is_zarr)
 
 
 def stamps_of(path: str, parts: Iterable[str]) -> list[tuple[str, tuple[int, int]]]:

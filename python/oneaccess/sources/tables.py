@@ -13,7 +13,7 @@ import glob
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .. import urls
@@ -80,28 +80,43 @@ class Kept:
 # ---- which files ----
 
 
-def files_of(paths: str | os.PathLike | Sequence, suffixes: tuple[str, ...] = (SUFFIX,), what: str = "Parquet", who: str = "from_parquet()") -> list[str]:
-    """The files that are meant: of a file, a folder, a pattern, or a list of these. what, who: in errors, the files and the call."""
-    if isinstance(paths, (bytes, bytearray)):
+def files_of(paths: str | os.PathLike | Sequence, suffixes: tuple[str, ...] = (SUFFIX,), what: str = "Parquet", who: str = "from_parquet()",
+             is_one: Callable[[str], bool] = lambda path: False) -> list[str]:
+    """The files that are meant: of a file, a folder, a pattern, or a list of these. what, who: in errors, the files and the call. is_one: is a folder
+    what others have as a file?"""
+    if isinstance(paths, (bytes, bytearray)) or not isinstance(paths, (str, os.PathLike, Iterable)):
         raise ArgumentError(f"a path is {paths!r}: give a str or a pathlib.Path")
     if not isinstance(paths, (str, os.PathLike)):
-        return [file for path in paths for file in files_of(path, suffixes, what, who)]
+        found = [file for path in paths for file in files_of(path, suffixes, what, who, is_one)]
+        if not found:
+            raise ArgumentError(f"{who} has an empty list of files: name one at least")
+        return found
     if what == "Parquet" and urls.is_url(paths):
         needs("pyarrow.fs", "a Parquet file in an object store")
         return urls.files(paths, suffixes, what)
     path = urls.local(paths, who)
     if what == "Parquet":
         _refuse_tables(path)
-    if os.path.isdir(path):
-        found = sorted(file for file in glob.glob(os.path.join(glob.escape(path), "**", "*"), recursive=True)
-                       if file.lower().endswith(suffixes) and os.path.isfile(file))
+    if os.path.isdir(path) and not is_one(path):
+        found = sorted(_below(path, suffixes, is_one))
     elif os.path.exists(path):
         found = [path]
     else:
-        found = sorted(file for file in glob.glob(path, recursive=True) if os.path.isfile(file))
+        found = sorted(file for file in glob.glob(path, recursive=True) if os.path.isfile(file) or is_one(file))
     if not found:
         raise not_there(f"no {what} file is at {path}", path)
     return found
+
+
+def _below(folder, suffixes, is_one):
+    """In it and in folders there, but for what is hidden."""
+    for place, folders, files in os.walk(folder, followlinks=True):
+        ones = [name for name in folders if is_one(os.path.join(place, name))]
+        folders[:] = [name for name in folders if name not in ones and not name.startswith(".")]
+        for name in (*files, *ones):
+            path = os.path.join(place, name)
+            if name.lower().endswith(suffixes) and not name.startswith(".") and (name in ones or os.path.isfile(path)):
+                yield path
 
 
 def _refuse_tables(folder):
