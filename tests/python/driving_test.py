@@ -179,7 +179,9 @@ class DrivingTest(PoolCase):
         table.write_text(table.read_text().replace("vehicle.car", "vehicle.truck"))
         self.assertEqual(classes(classes=["truck"]), [0, 0, 0])
         self.assertEqual(len(list(index.glob("*/boxes.npy"))), 2)
-        for name, text, why in (("category", "[{\"token\": \"a\"}]", "record 0 has no 'name'"), ("category", "[", "was cut off"), ("category", "{}", "begins with no list"), ("category", "[" * 100000, "RecursionError"),
+        files = (root / "v1.0-mini/sample_data.json").read_text()
+        for name, text, why in (("sample_data", files.replace("samples/LIDAR_TOP/", "samples/../../"), "not below the data set's folder"),
+                                ("sample_data", files.replace("samples/LIDAR_TOP/", "/"), "not below the data set's folder"), ("category", "[{\"token\": \"a\"}]", "record 0 has no 'name'"), ("category", "[", "was cut off"), ("category", "{}", "begins with no list"), ("category", "[" * 100000, "RecursionError"),
                                 ("category", "[]", "which its table does not have"), ("ego_pose", "[]", "lacks poses"),
                                 ("scene", json.dumps([{"token": samples._token("scene", 0), "name": 3}, {"token": samples._token("scene", 1), "name": 4}]),
                                  "something else than nuScenes'")):

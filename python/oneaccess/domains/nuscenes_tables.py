@@ -128,6 +128,8 @@ def _files(tables, scene_of_sample, sample_numbers):
                                                                     "ego_pose_token", "calibrated_sensor_token"):
         calibration, channel = calibrations[token]
         if channel == LIDAR or is_key and channel in numbers:
+            if name.startswith("/") or ".." in name.split("/") or "/" in own:
+                raise DatasetError(f"{tables.folder}/sample_data.json: record {own} names {name}, which is not below the data set's folder")
             number = sample_numbers[sample]
             found.append((numbers[channel], scene_of_sample[number], time, number, is_key, name, pose, calibration, own))
     return sensors, sorted(found)
