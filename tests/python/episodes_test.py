@@ -304,7 +304,10 @@ class EpisodesTest(PoolCase):
         for words, options in (("names 'obs/font'; the data set has", {"columns": ["obs/font"]}), ("names 'ob'; the data", {"delta_steps": {"ob": [0]}}),
                                ("has no place in a batch", {"columns": ["src_demo_inds"]}), ("there are: train, valid", {"split": "test"}),
                                ("names 3: the data set has 3", {"episodes": [3]}), ("no episode is meant", {"episodes": []}),
-                               ("cameras are: obs/front, obs/wrist", {"pixels": {"actions": (3, 3)}}), ("drop_n_last_frames is -1", {"drop_n_last_frames": -1}),
+                               ("cameras are: obs/front, obs/wrist", {"pixels": {"actions": (3, 3)}}),
+                               ("give .height, width", {"pixels": {"obs/front": 3}, "columns": ["obs/front"]}), ("pixels=.*say of which field", {"pixels": (3, 3)}),
+                               ("delta_steps=.*say of which field", {"delta_steps": ["actions"]}), ("episodes is 5", {"episodes": 5}), ("episodes is", {"episodes": [0.5]}),
+                               ("image_transforms is a int", {"image_transforms": 3}), ("drop_n_last_frames is -1", {"drop_n_last_frames": -1}),
                                ("the data set has no samples", {"drop_n_last_frames": 7}), ("cache is 0", {"cache": 0})):
             with self.subTest(words=words):
                 self.refused(words, path, **{"columns": ["actions"], **options})

@@ -14,7 +14,7 @@ from ..masks import Image
 from ..record import PictureFile, pixels_of
 from ..sources.tables import size_of
 from .episode_files import Column, Files, columns_of, episodes_of, numbers_of, paths_of, reading
-from .steps import Form, Robots, Stats, StepRows, in_order, statistics, windows
+from .steps import Form, Robots, Stats, StepRows, in_order, numbered, statistics, windows
 
 _CACHE = 256 << 20
 _TASK = "language_instruction"
@@ -52,7 +52,7 @@ class EpisodeRows(StepRows):
     def _of_these(self, numbers):
         if numbers is None:
             return self._meant
-        wanted = {int(number) for number in numbers}
+        wanted = {*numbered(numbers)}
         for number in sorted(wanted):
             if not 0 <= number < len(self.episodes):
                 raise ArgumentError(f"episodes= names {number}: the data set has {len(self.episodes):,}, from 0 on")

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ..errors import ArgumentError, DatasetError, Error, MissingError
 from ..sources.tables import needs
+from .steps import numbered
 
 _PART = re.compile(r"\{(\w+)(?::0?(\d)d)?\}")
 _CAMERAS = ("video", "image")
@@ -154,7 +155,7 @@ class Meta:
         if episodes is None:
             numbers = list(there)
         else:
-            numbers = sorted({int(number) for number in episodes})
+            numbers = numbered(episodes)
             missing = [number for number in numbers if number not in there]
             if missing:
                 raise ArgumentError(f"episodes= names {missing[0]}, which {self.root} has not: it has {len(there):,}, from {min(there, default=0)} to"

@@ -10,7 +10,7 @@ import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from ..columns import Blocks, named
+from ..columns import Blocks, by_name, named
 from ..errors import ArgumentError, DatasetError, MissingError, TransformError
 from ..frames import Videos
 from ..record import pixels_of
@@ -81,7 +81,7 @@ class _Numbers:
 def _steps(delta_timestamps, fps, tolerance):
     """{feature: frames ahead}, as LeRobot rounds seconds."""
     steps = {}
-    for name, deltas in (delta_timestamps or {}).items():
+    for name, deltas in (by_name("delta_timestamps", delta_timestamps, "[-0.1, 0.0]") or {}).items():
         steps[name] = [round(delta * fps) for delta in deltas]
         for delta, frames in zip(deltas, steps[name]):
             if abs(delta * fps - frames) / fps > tolerance:

@@ -2,9 +2,11 @@
 """Steps of episodes as samples, as from_lerobot(), from_rlds() and from_episodes() have them: which fields there are, windows of steps, frames as a
 batch has them, statistics, and the data set that Loader takes. What an episode is, and where its values are, each of these says for itself."""
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from ..columns import by_name
 from ..errors import ArgumentError, TransformError, warn
 from ..masks import following
 from ..sources.series import ahead_of
@@ -23,7 +25,7 @@ def windows(delta: Mapping[str, Sequence[int]] | None, there: Sequence[str], why
     """{column: (key of delta, steps from the sample's own)}; a key with columns below it is of all these that have windows. why_not: what a column is
     that has none."""
     found = {}
-    for key, ahead in sorted((delta or {}).items()):      # those within others come later, and are meant
+    for key, ahead in sorted((by_name(what, delta, "[-1, 0]") or {}).items()):      # those within others come later, and are meant
         of = [name for name in there if name == key or name.startswith(f"{key}/")]
         if not of:
             raise ArgumentError(f"{what}= names {key!r}; the data set has: {', '.join(there)}")
@@ -35,6 +37,14 @@ def windows(delta: Mapping[str, Sequence[int]] | None, there: Sequence[str], why
             elif name == key:
                 raise ArgumentError(f"{what}= names {name!r}, which is {why}, and has no windows")
     return found
+
+
+def numbered(episodes: Sequence[int]) -> list[int]:
+    """The numbers that episodes= names, ascending."""
+    try:
+        return sorted({operator.index(number) for number in episodes})
+    except TypeError:
+        raise ArgumentError(f"episodes is {episodes!r}: numbers of episodes, as [0, 2] or range(100)") from None
 
 
 def _chosen(names, there, left, pads):
@@ -65,12 +75,15 @@ class Form(NamedTuple):
     def checked(self, cameras):
         if self.dtype not in _DTYPES:
             raise ArgumentError(f"dtype is {self.dtype!r}; there are: {', '.join(_DTYPES)}")
-        for camera, size in (self.pixels or {}).items():
+        if self.transforms is not None and not callable(self.transforms):
+            raise ArgumentError(f"image_transforms is a {type(self.transforms).__name__}: give a function of a tensor [..., C, H, W]")
+        pixels = by_name("pixels", self.pixels, "(height, width)") or {}
+        for camera, size in pixels.items():
             if camera not in cameras:
-                raise ArgumentError(f"pixels= names {camera!r}; cameras are: {', '.join(cameras)}")
-            if len(size) != 2 or not all(isinstance(side, int) and 1 <= side <= 65535 for side in size):
+                raise ArgumentError(f"pixels= names {camera!r}; cameras are: {', '.join(cameras) or 'none'}")
+            if not isinstance(size, Sequence) or len(size) != 2 or not all(isinstance(side, int) and 1 <= side <= 65535 for side in size):
                 raise ArgumentError(f"pixels={{{camera!r}: {size!r}}}: give (height, width)")
-        return self._replace(pixels={camera: tuple(size) for camera, size in (self.pixels or {}).items()})
+        return self._replace(pixels={camera: tuple(size) for camera, size in pixels.items()})
 
     def is_plain(self, camera):
         return camera not in self.pixels and self.transforms is None and self.dtype == "uint8"
