@@ -52,6 +52,8 @@ def path_of(path: str | os.PathLike | bytes) -> Any:
 
 def local(path: str | os.PathLike, who: str) -> str:
     """Absolute, of a file or folder that Python reads."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise ArgumentError(f"{who} has {path!r} for a path: give a str or a pathlib.Path")
     path = path_of(path)
     if is_url(path):
         raise ArgumentError(f"{who} reads {path} in Python, from files of this machine: mount the store, or copy the files. Loader(url) reads"

@@ -84,6 +84,8 @@ class DrivingTest(PoolCase):
         self.assertEqual(len(self.kitti(self.work / "kitti" / "ImageSets" / "val.txt")), 2)
 
     def test_what_is_wrong(self):
+        with self.assertRaisesRegex(ArgumentError, "has None for a path"):
+            oa.from_nuscenes(None)
         with self.assertRaisesRegex(ArgumentError, "train.txt is not there"):
             self.kitti("train")
         with self.assertRaisesRegex(MissingError, "000077"):
@@ -179,10 +181,16 @@ class DrivingTest(PoolCase):
         table.write_text(table.read_text().replace("vehicle.car", "vehicle.truck"))
         self.assertEqual(classes(classes=["truck"]), [0, 0, 0])
         self.assertEqual(len(list(index.glob("*/boxes.npy"))), 2)
+        def numbered(name, **numbers):
+            return json.dumps([{**record, **numbers} for record in json.loads((root / f"v1.0-mini/{name}.json").read_text())])
+
         files = (root / "v1.0-mini/sample_data.json").read_text()
         for name, text, why in (("sample_data", files.replace("samples/LIDAR_TOP/", "samples/../../"), "not below the data set's folder"),
                                 ("sample_data", files.replace("samples/LIDAR_TOP/", "/"), "not below the data set's folder"), ("category", "[{\"token\": \"a\"}]", "record 0 has no 'name'"), ("category", "[", "was cut off"), ("category", "{}", "begins with no list"), ("category", "[" * 100000, "RecursionError"),
                                 ("category", "[]", "which its table does not have"), ("ego_pose", "[]", "lacks poses"),
+                                *((name, numbered(name, rotation=[0, 0, 0, 0]), "a rotation is no quaternion") for name in ("calibrated_sensor", "ego_pose", "sample_annotation")),
+                                ("calibrated_sensor", numbered("calibrated_sensor", translation=[0, 0, float("nan")]), "something else than numbers"),
+                                ("sample_annotation", numbered("sample_annotation", size=[1, 2, 1e300]), "a size that is no number"),
                                 ("scene", json.dumps([{"token": samples._token("scene", 0), "name": 3}, {"token": samples._token("scene", 1), "name": 4}]),
                                  "something else than nuScenes'")):
             with self.subTest(why):
@@ -195,7 +203,7 @@ class DrivingTest(PoolCase):
     def test_what_is_wrong_with_nuscenes(self):
         for arguments, options, why in ((["train"], {"version": None}, "v1.0-trainval/attribute.json is not there"), (["valid"], {}, "split is 'valid'"),
                                         ([["scene-9"]], {}, "no scene of v1.0-mini"), (["mini"], {"classes": ["cars"]}, "names 'cars'"),
-                                        (["mini"], {"cameras": "front"}, "there are: CAM_BACK, CAM_FRONT"), (["mini"], {"sweeps": 0}, "sweeps is 0"),
+                                        (["mini"], {"cameras": "front"}, "there are: CAM_BACK, CAM_FRONT"), (["mini"], {"sweeps": 0}, "sweeps is 0"), ([5], {}, "split names '5'"), (["mini"], {"min_points": "1"}, "min_points is '1'"),
                                         (["mini"], {"fields": ["boxes", "intrinsics"]}, "with cameras= more"), (["mini"], {"fields": ["classes"]}, "must be among them")):
             with self.subTest(why), self.assertRaisesRegex((ArgumentError, MissingError), why):
                 self.nuscenes(*arguments, **options)
@@ -241,7 +249,8 @@ class DrivingTest(PoolCase):
             oa.from_semantickitti(root, "val")
         for batch in self.batches(oa.from_semantickitti(root, "val", labels=None, keep=3), oa.Compose([t.PointCloud(500, 4, columns=4, padding="ragged")])):
             np.testing.assert_array_equal(batch["points"].list()[0], of_points["08", "000000"][0])
-        for split, labels, why in (("train", None, "there is no .*01"), ("valid", None, "split is 'valid'"), ("val", "some", "labels is 'some'")):
+        for split, labels, why in (("train", None, "there is no .*01"), ("valid", None, "split is 'valid'"), ("val", "some", "labels is 'some'"), ("val", {-1: 1}, "labels is {-1: 1}"),
+                                   (8, "raw", "split is 8")):
             with self.assertRaisesRegex((ArgumentError, DatasetError), why):
                 oa.from_semantickitti(root, split, labels=labels)
 

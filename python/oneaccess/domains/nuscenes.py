@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from .. import urls
+from ..columns import named
 from ..errors import ArgumentError, DatasetError, needs
 from ..sources.folders import Files
 from ..sources.noted import folder_of
@@ -47,10 +48,11 @@ def _versions(split, version):
 def _scenes(split, version, names):
     """Which scenes are meant, by their numbers."""
     if not isinstance(split, str):
-        missing = [name for name in split if name not in names]
+        chosen = named(split) or []
+        missing = [name for name in chosen if name not in names]
         if missing:
             raise ArgumentError(f"split names {missing[0]!r}, which is no scene of {version}: it has {', '.join(names[:3])} and others")
-        return [names.index(name) for name in split]
+        return [names.index(name) for name in chosen]
     held = {f"scene-{number:04}" for first, last in (_VALIDATED_MINI if version == "v1.0-mini" else _VALIDATED) for number in range(first, last + 1)}
     if split in ("train", "val"):
         return [number for number, name in enumerate(names) if (name in held) == (split == "val")]
@@ -250,14 +252,16 @@ def from_nuscenes(root: str | os.PathLike, split: str | Sequence[str] = "train",
     """
     needs("numpy", "nuScenes")
     root = urls.local(root, "from_nuscenes()")
-    classes, cameras = (tuple([names] if isinstance(names, str) else names) for names in (classes, cameras))
+    classes, cameras = (tuple(named(names) or ()) for names in (classes, cameras))
     there = _FIELDS + (_CAMERA_FIELDS if cameras else ())
-    fields = there if fields is None else (fields,) if isinstance(fields, str) else tuple(fields)
+    fields = there if fields is None else tuple(named(fields))
     for each in fields:
         if each not in there:
             raise ArgumentError(f"fields= names {each!r}; there are: {', '.join(there)}" + ("" if cameras else "; with cameras= more"))
     if set(fields) & set(_OBJECTS) and "boxes" not in fields:
         raise ArgumentError(f"fields={fields!r}: \"boxes\" must be among them, which the others have a row for")
+    if isinstance(min_points, bool) or not isinstance(min_points, int):
+        raise ArgumentError(f"min_points is {min_points!r}: a whole number, 0 for all boxes")
     if sweeps is not None and (not isinstance(sweeps, int) or not 1 <= sweeps <= _MOST_SWEEPS):
         raise ArgumentError(f"sweeps is {sweeps!r}: a whole number from 1 to {_MOST_SWEEPS}, or None")
     rows = NuScenesRows(root, split, version, classes, fields, min_points, sweeps, labels, cameras, folder_of("nuscenes", index))

@@ -73,7 +73,11 @@ class _Tables:
 def rotations(quaternions: Any) -> Any:
     """[..., 4] (w, x, y, z) as matrices [..., 3, 3]."""
     import numpy as np
-    w, x, y, z = np.moveaxis(quaternions / np.linalg.norm(quaternions, axis=-1, keepdims=True), -1, 0)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(quaternions, axis=-1, keepdims=True)
+    if not (np.isfinite(lengths) & (lengths > 0)).all():
+        raise ValueError("a rotation is no quaternion")
+    w, x, y, z = np.moveaxis(quaternions / lengths, -1, 0)
     return np.stack([np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)], -1),
                      np.stack([2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)], -1),
                      np.stack([2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)], -1)], -2)
@@ -82,6 +86,8 @@ def rotations(quaternions: Any) -> Any:
 def matrices(poses: Any) -> Any:
     """[..., 7], a translation and a quaternion, as matrices [..., 4, 4]."""
     import numpy as np
+    if not np.isfinite(poses).all():
+        raise ValueError("a place has something else than numbers")
     made = np.zeros((*poses.shape[:-1], 4, 4))
     made[..., :3, :3], made[..., :3, 3], made[..., 3, 3] = rotations(poses[..., 3:]), poses[..., :3], 1
     return made
@@ -91,6 +97,8 @@ def _boxes(global_boxes, velocities, from_global):
     """[n, 9] of the lidar's coordinates. global_boxes: [n, 10], middle, width, length, height, quaternion; from_global: [n, 4, 4]."""
     import numpy as np
     turn = from_global[:, :3, :3]
+    if not (np.abs(global_boxes[:, :6]) < 1e30).all():      # NaN is not, either
+        raise ValueError("a box has a place or a size that is no number")
     front = np.einsum("nij,nj->ni", turn, rotations(global_boxes[:, 6:])[:, :, 0])
     return np.concatenate([np.einsum("nij,nj->ni", turn, global_boxes[:, :3]) + from_global[:, :3, 3], global_boxes[:, [4, 3, 5]],
                            np.arctan2(front[:, 1], front[:, 0])[:, None], np.einsum("nij,nj->ni", turn, velocities)[:, :2]], 1)
@@ -192,7 +200,7 @@ def _look(folder):
     found = {"file_poses": _poses(tables, [file[6] for file in files]), "file_calibrations": np.array([file[7] for file in files], np.int64),
              "calibrations": np.array([(*where, *turn) for where, turn, _ in calibrations], np.float64).reshape(-1, 7)}
     key = of_sample[:, 0]
-    to_global = matrices(found["file_poses"][key]) @ matrices(found["calibrations"][found["file_calibrations"][key]])
+    to_global = matrices(found["file_poses"])[key] @ matrices(found["calibrations"])[found["file_calibrations"][key]]       # of all, which so are checked
     times = np.array([time for _, time, _ in samples], np.int64)
     return {**found, "scenes": _texts(name for _, name in scenes), "sensors": _texts(sensors), "sample_files": of_sample,
             "sample_tokens": _texts(token for _, _, token in samples), "sample_scans": _texts(files[number][8] for number in key), "sample_scenes": np.array([scene for scene, _, _ in samples], np.int64),

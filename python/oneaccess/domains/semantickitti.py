@@ -3,7 +3,7 @@
 the pool (wrapped.py)."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .. import urls
@@ -30,6 +30,8 @@ def table_of(labels: str | Mapping[int, int] | None, learned: Mapping[int, int],
     found = np.zeros(count, np.float32)
     try:
         for raw, number in (learned if labels == "classes" else labels).items():
+            if raw < 0:
+                raise IndexError(raw)
             found[raw] = number
     except (AttributeError, IndexError, TypeError, ValueError):
         raise ArgumentError(f"labels is {labels!r}: \"classes\", \"raw\", {{label of the files: number}}, or None") from None
@@ -41,7 +43,7 @@ class SemanticKittiRows:
 
     def __init__(self, root, split, labels):
         names = [f"{number:02}" for number in _SEQUENCES[split]] if isinstance(split, str) and split in _SEQUENCES else split
-        if isinstance(names, str):
+        if isinstance(names, str) or not isinstance(names, Iterable):
             raise ArgumentError(f"split is {split!r}: {', '.join(_SEQUENCES)}, or a list of sequences")
         scans = []
         for name in names:
