@@ -351,6 +351,22 @@ class EpisodesTest(PoolCase):
                 ("has no episodes that can be read: OverflowError", told("data/demo_9", "num_samples", np.inf), ["actions"], 0)):
             with self.subTest(words=words), self.assertRaisesRegex(oa.Error, words):
                 self.changed(change, columns, index)
+        path = write_demos(self.file("texts.hdf5"))
+        with h5py.File(path, "a") as file:
+            for number, name in enumerate(("demo_9", "demo_10", "demo_11")):
+                file[f"data/{name}/word"] = np.array([f"{number} {at}".encode() for at in range(LENGTHS[number])])
+        self.assertEqual(self.rows(path, ["word"])[6]["word"], "1 1")
+        for at in 0, 1:         # of all episodes, or but the first
+            with h5py.File(path, "a") as file:
+                for number, name in enumerate(("demo_9", "demo_10", "demo_11")):
+                    file.pop(f"data/{name}/said", None)
+                    file[f"data/{name}"].create_dataset("said", LENGTHS[number], f"S{100000 if number >= at else 10}", chunks=(1,))
+            with self.assertRaisesRegex(oa.Error, "has texts of 100,000 bytes"):
+                self.rows(path, ["said"])._numbers("said")
+        self.file("secret").write_bytes(bytes(64))
+        with h5py.File(path, "a") as file:
+            file["data/demo_9"].create_dataset("other", LENGTHS[0], "u1", external=[(str(self.file("secret")), 0, LENGTHS[0])])
+        self.refused("has its values in files of another kind", path, ["other"])
         path = write_row(self.file("row.hdf5"))
         with h5py.File(path, "a") as file:
             del file["meta/episode_ends"]

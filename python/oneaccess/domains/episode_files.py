@@ -25,6 +25,7 @@ _ENDS = ("terminals", "timeouts")
 _COUNTED = ("num_samples", "total_steps")           # attributes of an episode
 _RULERS = ("actions", "action", "rewards")          # arrays that have a value for each step
 _MOST_STEPS = 1 << 28
+_MOST_TEXT = 1 << 16                                # bytes of a text of fixed length
 _MOST_OPEN, _MOST_ARRAYS = 128, 1024                # of a process, and of each file
 _MAGICS = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")   # of JPEG and PNG
 _LARGE = 1 << 30                                    # a chunk, or a step, beyond this is refused
@@ -122,9 +123,10 @@ def _masked(path, root, mask, most):
     there = list(root["mask"].keys()) if "mask" in root else []
     if mask not in there:
         raise ArgumentError(f"{path} has no filter key {mask!r}; {'there are: ' + ', '.join(there) if there else 'there are none: split= is of those in mask/'}")
-    if root["mask"][mask].size > most:
-        raise DatasetError(f"{path}: mask/{mask} names {root['mask'][mask].size:,} episodes, and there are {most:,}")
-    return {_text(name) for name in root["mask"][mask][:]}
+    names = root["mask"][mask]
+    if names.size > most or names.dtype.itemsize > _MOST_TEXT:
+        raise DatasetError(f"{path}: mask/{mask} names {names.size:,} episodes, by texts of {names.dtype.itemsize:,} bytes, and there are {most:,}")
+    return {_text(name) for name in names[:]}
 
 
 def _in_a_row(at, path, group, ends):
@@ -206,6 +208,10 @@ class Column(NamedTuple):
 
     def checked(self, found: Any, rows: int, where: str) -> Any:
         """The array, of an episode or of some, if it is as those of the first one."""
+        if getattr(found, "external", None):
+            raise DatasetError(f"{where} has its values in files of another kind, {found.external[0][0]}, which are not read: copy them into it")
+        if self.kind == "text" and found.dtype.itemsize > _MOST_TEXT:
+            raise DatasetError(f"{where} has texts of {found.dtype.itemsize:,} bytes, of {_MOST_TEXT:,} at most")
         if self.kind == "picture" and _are_files(found) and found.shape[0] == rows + self.more:
             return found
         if tuple(found.shape) != (rows + self.more, *self.shape) or _family(found.dtype) != _family(self.dtype):
@@ -236,7 +242,7 @@ class Column(NamedTuple):
 def _family(dtype):
     import numpy as np
     kind = np.dtype(dtype).kind
-    return "u1" if np.dtype(dtype) == np.uint8 else {"u": "i", "i": "i"}.get(kind, kind)
+    return "u1" if np.dtype(dtype) == np.uint8 else {"u": "i", "S": "O", "U": "O", "T": "O"}.get(kind, kind)       # texts are objects
 
 
 def _are_files(found):
@@ -249,10 +255,12 @@ def _column(found, more):
     """A column, or why it has no place in a batch."""
     import numpy as np
     dtype, shape = np.dtype(found.dtype), tuple(int(extent) for extent in found.shape[1:])
+    if getattr(found, "external", None):
+        return "has its values in files of another kind"
     if _are_files(found) and sum(shape) < _LARGE and np.asarray(found[0]).tobytes().startswith(_MAGICS):
         return Column("picture", "uint8", (), more)
     if (dtype.metadata or {}).get("vlen") in (str, bytes) or dtype.kind in "SUT":
-        return Column("text", "object", (), more) if not shape else "is lists of texts"
+        return "is lists of texts" if shape else Column("text", "object", (), more) if dtype.itemsize <= _MOST_TEXT else f"has texts of {dtype.itemsize:,} bytes"
     if dtype.kind not in "biuf" or dtype == np.uint64:
         return f"has values of {dtype}"
     column = Column("number", dtype.name, shape, more, int(found.chunks[0]) if found.chunks else 1)
