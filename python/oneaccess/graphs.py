@@ -60,7 +60,10 @@ def _nodes_of(batch, nodes):
     if nodes is not None and nodes not in ragged:
         raise ArgumentError(f"nodes={nodes!r}: the ragged field that has a row for each node; there are: {', '.join(ragged) or 'none'}")
     if nodes is None and "num_nodes" in batch:
-        return None, np.array(_host(batch["num_nodes"]), np.int64).reshape(-1)
+        counts = np.asarray(_host(batch["num_nodes"])).reshape(-1)
+        if counts.dtype.kind not in "iu" or (counts < 0).any():
+            raise ArgumentError(f"num_nodes is {counts[:4]}: whole numbers, from 0 on; nodes= names a field with a row for each node")
+        return None, counts.astype(np.int64)
     of_nodes = [name for name in ragged if not names_nodes(name) and not names_edges(name)]
     nodes = nodes or next((name for name in (*_NODES, *of_nodes) if name in of_nodes), None)
     if nodes is None:

@@ -173,6 +173,9 @@ class GraphsTest(PoolCase):
             oa.graphs({**batch, "rings": Ragged(np.zeros((2, 3, 4)), np.array([1, 2]), False, np.ones((2, 3)))})
         with self.assertRaisesRegex(ArgumentError, "has numbers of nodes by its name, and is float32"):
             oa.graphs({**batch, "x_index": batch["x"]})
+        for wrong in ([2, -1], [1.5, 2], ["a", "b"]):
+            with self.assertRaisesRegex(ArgumentError, "num_nodes is"):
+                oa.graphs({**batch, "num_nodes": np.array(wrong)})
 
     # ---- data sets ----
 
