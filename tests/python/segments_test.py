@@ -18,6 +18,7 @@ import numpy as np
 
 import oneaccess as oa
 from oneaccess.domains import flac
+from oneaccess.domains.segments import head_of
 from audio_test import FLAC, FLOAT, OGG, PCM_16, PCM_24, VORBIS, WAV, sound
 from support import PoolCase
 
@@ -90,6 +91,13 @@ class Files(unittest.TestCase):
         path.write_bytes(good.replace(b"sample_coding -s3 pcm", b"sample_coding -s26 pcm,embedded-shorten-v2.00"))
         with self.assertRaisesRegex(oa.Error, "NIST SPHERE with embedded-shorten-v2.00, which is not read: unpack it once"):
             oa.Segment.read(path)
+        self.assertEqual(head_of(path), (0, 0))
+        for name, wrong in ((b"1024", b"9" * 5000), (b"sample_rate -i %d" % RATE, "sample_rate -i ²".encode("latin-1"))):
+            self.assertIn(name, good)
+            path.write_bytes(good.replace(name, wrong, 1))
+            self.assertEqual(head_of(path), (0, 0))
+        os.mkfifo(self.work / "waits.wav")
+        self.assertEqual(head_of(self.work / "waits.wav"), (0, 0))
 
     def test_others_are_read_whole(self):
         self.check("adpcm.wav", WAV | MS_ADPCM, 1, is_cut=False)
@@ -129,7 +137,7 @@ class Files(unittest.TestCase):
         audio_test.write(path, sound(2, 1.0, RATE, 1), RATE, WAV | PCM_16)
         for start, duration, words in ((1, 1, "second 1 of a sound of 1"), (9, 1, "second 9 of a sound of 1"), (-1, 1, "start is -1"),
                                        (math.nan, 1, "start is NaN"), (math.inf, 1, "start is inf"), (0, 0, "a duration of 0 s"),
-                                       (0, -2, "a duration of -2 s"), (0, math.nan, "duration is NaN"), ("x", 1, "start is 'x'"), (True, 1, "start is True"),
+                                       (0, -2, "a duration of -2 s"), (0, math.nan, "duration is NaN"), ("x", 1, "start is 'x'"), (1e308, 1, "second 1e.308 of"), (10 ** 400, 1, "start is 10*: a number"), (True, 1, "start is True"),
                                        (0, 1e-9, "a part of 1e-09 s has no frame")):
             with self.subTest(start=start, duration=duration), self.assertRaisesRegex(oa.Error, words):
                 oa.Segment.read(path, start, duration)

@@ -34,8 +34,8 @@ def number(value: Any, what: str, otherwise: float) -> float:
         if isinstance(value, bool):
             raise ValueError
         seconds = float(value)
-    except (TypeError, ValueError):
-        raise DatasetError(f"{what} is {value!r}: a number of seconds") from None
+    except (TypeError, ValueError, OverflowError):
+        raise DatasetError(f"{what} is {value!r:.60}: a number of seconds") from None
     if math.isnan(seconds):
         raise DatasetError(f"{what} is NaN, or missing: a number of seconds")
     return seconds
@@ -98,7 +98,7 @@ def _check(start, duration, channel):
 
 def _frames(start, duration, of):
     """The first frame, and how many, as sound_part() of pipeline/sound/sound.c has them. of: a Wave or Flac."""
-    first = min(round(start * of.rate), of.frames)
+    first = min(round(min(start * of.rate, float(of.frames))), of.frames)
     if first == of.frames:
         raise DatasetError(f"second {start:.6g} of a sound of {of.frames / of.rate:.6g}")
     count = min(round(min(duration * of.rate, float(of.frames))), of.frames - first)
@@ -109,7 +109,9 @@ def _frames(start, duration, of):
 
 def head_of(path: str) -> tuple[int, int]:
     """Rate and channels of a file of which parts may be read alone; of another one, or one that cannot be read, 0 and 0."""
-    with contextlib.suppress(OSError), open(path, "rb") as file:
+    if not os.path.isfile(path):        # a pipe would wait
+        return 0, 0
+    with contextlib.suppress(OSError, DatasetError), open(path, "rb") as file:
         found = wave_of(file) or flac_of(file)
         if found is not None:
             return found.rate, found.channels
@@ -118,7 +120,7 @@ def head_of(path: str) -> tuple[int, int]:
 
 def most_of(seconds: float, rate: int, channels: int) -> int:
     """Bytes that are read of a part, where it is read alone, at most; 0: nobody knows."""
-    return min(int(seconds * rate * channels * _NUMBER), 1 << 62) + _AROUND if rate and seconds < math.inf else 0
+    return int(min(seconds * rate * channels * _NUMBER, 1 << 62)) + _AROUND if rate and seconds < math.inf else 0
 
 
 # ---- WAV ----
@@ -151,7 +153,6 @@ class Wave(NamedTuple):
         parts = b"".join(name + struct.pack("<I", len(chunk)) + chunk + bytes(len(chunk) % 2) for name, chunk in ((b"fmt ", format_), (b"data", data)))
         return b"RIFF" + struct.pack("<I", 4 + len(parts)) + b"WAVE" + parts
 
-
     def _channel(self, data, channel):
         """Its frames, and what is then said of them."""
         import numpy as np
@@ -176,20 +177,20 @@ def _sphere(file, whole):
     """Of a NIST SPHERE file, which has a head of lines of text; None: it says too little."""
     file.seek(0)
     lines = file.read(_MOST_SPHERE).split(b"\n")
-    size = int(lines[1]) if len(lines) > 1 and lines[1].strip().isdigit() else 0
+    size = lines[1].strip().decode("latin-1") if len(lines) > 1 else ""
     words = (line.split(None, 2) for line in lines[2:lines.index(b"end_head") if b"end_head" in lines else 0])
     said = {each[0].decode("latin-1"): each[2].strip().decode("latin-1") for each in words if len(each) == 3}
     coding = said.get("sample_coding", "pcm")
     if "," in coding:
         raise DatasetError(f"NIST SPHERE with {coding.partition(',')[2]}, which is not read: unpack it once, as by sph2pipe -p -f wav")
     kind, each = {"pcm": (1, 2), "ulaw": (7, 1), "mu-law": (7, 1), "alaw": (6, 1)}.get(coding, (0, 0))
-    numbers = [said.get(name, "") for name in ("channel_count", "sample_rate", "sample_count", "sample_n_bytes")]
-    if not each or not all(text.isdigit() and len(text) < 12 for text in numbers) or said.get("sample_byte_format") not in ("01", "10", "1", None):
+    numbers = [size, *(said.get(name, "") for name in ("channel_count", "sample_rate", "sample_count", "sample_n_bytes"))]
+    if not each or not all(text.isascii() and text.isdigit() and len(text) < 12 for text in numbers) or said.get("sample_byte_format") not in ("01", "10", "1", None):
         return None
-    channels, rate, count, bytes_ = map(int, numbers)
+    at, channels, rate, count, bytes_ = map(int, numbers)
     if bytes_ != each or not 0 < channels <= _MOST_CHANNELS or not 0 < rate < 1 << 31:
         return None
-    found = _wave(struct.pack("<HHIIHH", kind, channels, rate, rate * each * channels & 0xffffffff, each * channels, 8 * each), size, count * each * channels, whole)
+    found = _wave(struct.pack("<HHIIHH", kind, channels, rate, rate * each * channels & 0xffffffff, each * channels, 8 * each), at, count * each * channels, whole)
     return found and found._replace(is_big=said.get("sample_byte_format") == "10")
 
 
