@@ -369,6 +369,8 @@ class MasksTest(PoolCase):
             oa.from_folders(places)
         with self.assertRaises(MissingError):
             oa.from_folders({"image": root / "nowhere"})
+        with self.assertRaisesRegex(MissingError, "by names=: a file with one name a line"):
+            oa.from_folders({"image": root / "masks"}, names=root / "nowhere.txt")
         with self.assertRaises(ArgumentError):
             oa.from_folders({})
 

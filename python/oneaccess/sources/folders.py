@@ -57,8 +57,12 @@ def names_of(names):
     """Those of a list, or of the lines of a file."""
     if not isinstance(names, (str, os.PathLike)):
         return list(names)
-    with open(os.path.expanduser(names), encoding="utf-8") as file:
-        return [line.split()[0] for line in file if line.strip()]
+    path = urls.local(names, "names=")
+    try:
+        with open(path, encoding="utf-8") as file:
+            return [line.split()[0] for line in file if line.strip()]
+    except FileNotFoundError:
+        raise not_there(f"there is no {path}, by names=: a file with one name a line, or a list of names", path) from None
 
 
 class Files:
