@@ -80,7 +80,7 @@ def from_xarray(data: Any, variables: Sequence[str] | str, delta_steps: Mapping[
         for batch in oa.Loader(data, batch_size=16):
             batch["input"], batch["target"], batch["time"]          # float32 [16, 2, 3, H, W], [16, 4, 3, H, W], int64 [16]
 
-    data: a folder of Zarr (of version 2 or 3), a NetCDF or HDF5 file, a folder or a pattern of these, or a list; they are sorted by their times. Or
+    data: a Zarr (of version 2 or 3), a NetCDF or HDF5 file, a folder with such in it or below, a pattern, or a list; they are sorted by their times. Or
         a Dataset that the program has opened: jobs share it by name= and version=. A Zarr may be a URL that zarr opens (it needs fsspec).
     variables: of a batch, in this order, all on one grid. A channel is a variable, or a level of one: data.channels has their names, as
         ["2m_temperature", "geopotential_500", "geopotential_850"].
