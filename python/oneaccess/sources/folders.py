@@ -4,6 +4,7 @@
 import array
 import glob
 import os
+import stat
 import re
 from collections.abc import Mapping, Sequence
 
@@ -70,6 +71,9 @@ class Files:
 
     def __init__(self, paths):
         found = [os.stat(path) for path in paths]
+        other = next((path for path, each in zip(paths, found) if not stat.S_ISREG(each.st_mode)), None)
+        if other is not None:
+            raise DatasetError(f"{other} is no file, but a folder, a pipe or a device")
         self.paths, self.stamps = paths, array.array("q", (each.st_mtime_ns for each in found))
         self.sizes = array.array("q", (each.st_size for each in found))
         self.largest = max(self.sizes, default=0)
