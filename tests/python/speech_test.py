@@ -125,9 +125,19 @@ class SpeechTest(PoolCase):
                            (recording("a"), "cuts.jsonl:1: a is a recording: give the file as recordings="), (supervision(0), "s0 is a supervision"),
                            (cut(0, start=-1), "cut c0: it begins at second -1 and has 1"), (cut(0, duration="x"), "cuts.jsonl:1: cut c0: duration is 'x'"), (cut(0, channel={}), "is none of Lhotse's"),
                            ("[1]", "cuts.jsonl:1: no JSON object"), ("{", "cuts.jsonl:1: no JSON"), (cut(0, recording=recording("a", sampling_rate=0)), "sampling_rate is 0"),
-                           ({**cut(0), "supervisions": [{**supervision(0), "text": 3}]}, "text of a supervision is no text")):
+                           ({**cut(0), "supervisions": [{**supervision(0), "text": 3}]}, "text of a supervision is no text"),
+                           *((cut(0, recording=recording("a", sources=[{"type": "file", "channels": [0], "source": path}])), words)
+                             for path, words in (("a\0", "c0 is of 'a.x00', which is no name of a file"), ("", "is no file, but a folder, a pipe or a device")))):
             with self.subTest(words), self.assertRaisesRegex(oa.errors.DatasetError, words):
                 self.lhotse([row])
+        with self.assertRaisesRegex(oa.errors.DatasetError, "cuts.jsonl:1: cut c0 is none of Lhotse's: .*division"):
+            none = recording("a", sampling_rate=0, transforms=[{"name": "Resample", "kwargs": {"source_sampling_rate": RATE}}])
+            self.lhotse([{**cut(0, recording=none), "supervisions": [supervision(0)]}], trim=True)
+        for value in (1e300, [1, 1e300], 10 ** 400, [0.5, 10 ** 400]):
+            with self.subTest(value), self.assertRaisesRegex(oa.errors.DatasetError, "field x has a number that int64, or float32"):
+                self.lhotse([cut(0, custom={"x": value})], fields="x")
+        with self.assertRaisesRegex(oa.errors.ArgumentError, "fields= names 'audio', which is the sound"):
+            self.lhotse([cut(0, custom={"audio": "x"})], fields=["audio"])
         for fields, words in ((["nothing"], "field nothing of c0 is not there"), (["tags"], "field tags of c0 is \"{'a': 1}\"")):
             with self.subTest(fields), self.assertRaisesRegex(oa.errors.DatasetError, words):
                 self.lhotse([cut(0, custom={"tags": {"a": 1}})], fields=fields)
@@ -163,13 +173,14 @@ class SpeechTest(PoolCase):
     def test_what_is_refused_of_kaldi(self):
         for number, (files, words) in enumerate((({"wav.scp": "a sph2pipe -f wav a.sph |\n"}, "wav.scp, a: 'sph2pipe -f wav a.sph |' is a pipe, and commands are never run"),
                              ({"wav.scp": "a x.ark:17\n"}, "a place in an archive"), ({"wav.scp": "a s3://b/a.wav\n"}, "is a URL"), ({"wav.scp": "a x\na y\n"}, "wav.scp:2: a is there twice"),
-                             ({"wav.scp": "a\n"}, "wav.scp, a names no file"), ({"segments": "u a 1 2\nv d 1 2\n"}, "segments:2: wav.scp has no recording d"),
+                             ({"wav.scp": "a\n"}, "wav.scp, a names no file"), ({"wav.scp": "a x\0y\n"}, "a is of 'x.x00y', which is no name"), ({"utt2dur": "a -4\nb 1\nc 1\n"}, "a has a duration of -4 s"), ({"segments": "u a 1 2\nv d 1 2\n"}, "segments:2: wav.scp has no recording d"),
                              ({"segments": "u a 2 1\n"}, "segments:1: a part from second 2 to 1"), ({"segments": "u a nan 1\n"}, "segments:1: start is 'nan'"),
-                             ({"segments": "u a 1\n"}, "is not utterance, recording, start and end"), ({"text": "a x\n"}, "text has no utterance b: .*fix_data_dir.sh"))):
+                             ({"segments": "u a 0 1e308\nv a 1e308\n"}, "is not utterance, recording, start and end"), ({"text": "a x\n"}, "text has no utterance b: .*fix_data_dir.sh"))):
             with self.subTest(words), self.assertRaisesRegex(oa.errors.DatasetError, words):
                 oa.from_kaldi(self.kaldi(f"bad{number}", **files), root=self.work)
         for rows, words in ((["shard_000.tar"], "data.list:1: no JSON object, but 'shard_000.tar': a list of shards is read by from_tar"), ([{"key": "a"}], "has no key and wav"),
-                            ([{"key": "a", "wav": "x", "start": 2, "end": 1}], "data.list:1: a part from second 2 to 1")):
+                            ([{"key": "a", "wav": "x", "start": 2, "end": 1}], "data.list:1: a part from second 2 to 1"),
+                            ([{"key": "a", "wav": "x", "start": 10 ** 400}], "data.list:1: start is 10*: a number of seconds")):
             with self.subTest(words), self.assertRaisesRegex(oa.errors.DatasetError, words):
                 oa.from_kaldi(self.write("data.list", rows), root=self.work)
         with self.assertRaisesRegex(oa.errors.MissingError, "has no wav.scp"):

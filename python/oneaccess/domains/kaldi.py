@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import urls
-from ..columns import Pad
+from ..columns import Pad, named
 from ..errors import ArgumentError, DatasetError, TransformError, needs, not_there
 from ..sources.lines import parsed_json
 from ..wrapped import Wrapped
@@ -165,7 +165,7 @@ def from_kaldi(folder: str | os.PathLike, *, root: str | os.PathLike | None = No
     The folder is read by each job, when it makes the data set; sounds are read as from_jsonl() reads parts. The other arguments are those of wrap().
     """
     needs("numpy", "a folder of Kaldi")
-    path, fields = urls.local(folder, "from_kaldi()"), [fields] if isinstance(fields, str) else fields
+    path, fields = urls.local(folder, "from_kaldi()"), named(fields)
     root = os.path.abspath(os.path.expanduser(os.fspath(root or ".")))
     if os.path.isdir(path) and not os.path.exists(os.path.join(path, "wav.scp")) or not os.path.exists(path):
         raise not_there(f"{path} has no wav.scp: give a folder of Kaldi's, or a file of JSON lines such as WeNet's data.list", path)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..columns import Pad
+from ..columns import Pad, named
 from ..errors import ArgumentError, DatasetError, TransformError, needs
 from ..sources.lines import parsed_json
 from ..sources.members import shards_of
@@ -234,7 +234,7 @@ def _told(who, read, *arguments):
         raise why if str(why).startswith(who) else DatasetError(f"{who}: {why}") from None
     except KeyError as why:
         raise DatasetError(f"{who} has no {why}, so it is none of Lhotse's") from None
-    except (ValueError, TypeError, AttributeError, OverflowError) as why:
+    except (ValueError, TypeError, AttributeError, ArithmeticError) as why:
         raise DatasetError(f"{who} is none of Lhotse's: {why}") from None
 
 
@@ -274,7 +274,7 @@ def from_lhotse(cuts: str | os.PathLike | Sequence | None = None, *, recordings:
         raise ArgumentError("give cuts, or recordings= with supervisions= or without")
     if trim and cuts is None:
         raise ArgumentError("trim=True is about cuts; with recordings= each supervision is a sample anyway")
-    reading = _Reading(root, [fields] if isinstance(fields, str) else fields)
+    reading = _Reading(root, named(fields))
     if cuts is not None:
         reading.cuts(cuts, trim)
     else:

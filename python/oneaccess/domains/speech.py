@@ -42,13 +42,18 @@ class Texts(Sequence):
         return self._data[self._ends[index - 1] if index else 0:self._ends[index]].decode()
 
 
+def _numbers(values):
+    import numpy as np
+    with np.errstate(over="raise"):
+        return np.array(values, np.int64 if all(isinstance(value, int) for value in values) else np.float32)
+
+
 class _Lists:
     """Lists of numbers, of any length each."""
 
     def __init__(self, lists):
         import numpy as np
-        self._ends, numbers = np.cumsum([0, *map(len, lists)]), [value for each in lists for value in each]
-        self._values = np.array(numbers, np.int64 if all(isinstance(value, int) for value in numbers) else np.float32)
+        self._ends, self._values = np.cumsum([0, *map(len, lists)]), _numbers([value for each in lists for value in each])
         self.longest = max(map(len, lists))
 
     def __getitem__(self, index):
@@ -61,7 +66,6 @@ def _is_number(value):
 
 def column_of(name: str, values: list, ids: Texts) -> Any:
     """Of values as JSON has them: texts, numbers, or lists of numbers. A text may be missing; it is empty then."""
-    import numpy as np
     there = [value for value in values if value is not None]
     if there and all(isinstance(value, str) for value in there):
         return Texts(value or "" for value in values)
@@ -73,11 +77,9 @@ def column_of(name: str, values: list, ids: Texts) -> Any:
         what = "is not there" if value is None else f"is {str(value)[:60]!r}"
         raise DatasetError(f"field {name} of {ids[wrong]} {what}; a field is a text, a number or a list of numbers in each sample: name others by fields=")
     try:
-        if kind is not _is_number:
-            return _Lists(values)
-        return np.array(values, np.int64 if all(isinstance(value, int) for value in values) else np.float32)
-    except OverflowError:
-        raise DatasetError(f"field {name} has a number beyond 64 bits: name others by fields=") from None
+        return _numbers(values) if kind is _is_number else _Lists(values)
+    except ArithmeticError:
+        raise DatasetError(f"field {name} has a number that int64, or float32 where there are fractions, has no room for: name others by fields=") from None
 
 
 class Parts:
@@ -97,6 +99,8 @@ class Parts:
     def add(self, name: str, path: str, start: float = 0.0, duration: float = math.inf, channel: int = -1, rate: int = 0, channels: int = 0,
             seconds: float = math.inf) -> None:
         """start, duration: seconds. rate, channels: of the file, 0 where nobody says it. seconds: of a whole file, where that is known."""
+        if "\0" in path or seconds < 0:
+            raise DatasetError(f"{name} is of {path!r}, which is no name of a file" if "\0" in path else f"{name} has a duration of {seconds:g} s")
         path = os.path.join(self._root, path)
         number = self._numbers.setdefault(path, len(self._numbers))
         if number == len(self.paths):
@@ -119,6 +123,8 @@ class Utterances:
             raise ArgumentError(f"transform is {transform!r}: a function of a sample, which is a dict")
         self.ids, self.of, self.starts, self.durations, self.channels = parts.ids, parts.of, parts.starts, parts.durations, parts.channels
         self.columns, self.transform = dict(columns), transform
+        if FIELD in self.columns:
+            raise ArgumentError(f"fields= names {FIELD!r}, which is the sound: a batch has it anyway")
         try:
             self.files = Files(parts.paths)
         except OSError as why:
