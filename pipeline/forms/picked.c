@@ -212,7 +212,7 @@ int picked_take(const struct picked *members, struct picked_room *room, const ui
 
 	room_forget(room);
 	ret->n = members->n;
-	ret->part.is_there = false;
+	ret->part = (struct pipeline_part){.is_there = false};
 	for (unsigned m = 0; r == 0 && m < members->n; m++) {
 		const struct taking taking = {
 		    .member = &members->member[m],
