@@ -17,7 +17,7 @@ except ImportError as missing:
     sys.exit(77)
 
 import oneaccess as oa
-from support import PoolCase
+from support import PoolCase, needs
 
 warnings.simplefilter("error")
 warnings.filterwarnings("ignore", module="^(?!oneaccess)")  # of packages
@@ -28,10 +28,6 @@ TEXT = h5py.string_dtype()
 # By scanpy 1.11: normalize_total(target_sum=100) and log1p() of [[1, 0, 3, 0], [0, 0, 0, 0], [10, 20, 30, 40]], float32.
 COUNTS = [[1, 0, 3, 0], [0, 0, 0, 0], [10, 20, 30, 40]]
 NORMALISED = [[3.2580965, 0, 4.3307333, 0], [0, 0, 0, 0], [2.3978953, 3.0445225, 3.4339871, 3.713572]]
-
-
-def needs(name):
-    return unittest.skipUnless(importlib.util.find_spec(name), f"no package {name}")
 
 
 def counts(cells=CELLS, genes=GENES, seed=1):
@@ -421,7 +417,7 @@ class FilesTest(CellsCase):
             self.check_rows(self.work / f"{self.id()}.zarr", self.matrix)
 
 
-@needs("zarr")
+@needs("zarr", 3)
 class ZarrTest(CellsCase):
     def test_stores(self):
         import zarr

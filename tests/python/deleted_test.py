@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deletion vectors: what Delta Lake's own kernel and RoaringBitmap say of the same bytes, and what damaged ones do."""
 
-import importlib.util
 import json
 import pathlib
 import random
@@ -26,6 +25,7 @@ except ImportError as missing:
 import oneaccess as oa
 from lake_tables import DeltaCase, framed, vector, z85
 from oneaccess import urls
+from support import needs
 from oneaccess.sources import deleted
 from oneaccess.errors import DatasetError
 
@@ -39,10 +39,6 @@ SETS = [
     [*range(0, COUNT, 17)], [*range(0, 4096 * 2, 2)], [*range(0, 4097 * 2, 2)], sorted(random.Random(3).sample(range(COUNT), 30_000)),
     [*range(100, 9000), *range(140_000, 140_500, 3), *range(200_000, 300_000)],
 ]
-
-
-def needs(name):
-    return unittest.skipUnless(importlib.util.find_spec(name), f"no package {name}")
 
 
 class VectorTest(unittest.TestCase):

@@ -3,7 +3,6 @@
 real daemon. pyfaidx, pysam and pyBigWig read the same where they are installed."""
 
 import contextlib
-import importlib.util
 import os
 import struct
 import sys
@@ -24,7 +23,7 @@ from oneaccess import pool, record
 from oneaccess.domains import fasta
 from oneaccess.domains.intervals import Genome, Intervals, Regions
 from oneaccess.domains.letters import complement
-from support import PoolCase
+from support import PoolCase, needs
 
 warnings.simplefilter("error")
 warnings.filterwarnings("ignore", module="^(?!oneaccess)")  # of packages
@@ -33,10 +32,6 @@ SIZES = {"chr1": 5003, "chr2": 3000, "chrM": 61, "tiny": 7}
 LETTERS = np.frombuffer(b"ACGTacgtNnRYK", np.uint8)
 TURNED = str.maketrans("ACGTNRYK", "TGCANYRM")
 EPOCHS = 2
-
-
-def needs(name):
-    return unittest.skipUnless(importlib.util.find_spec(name), f"no package {name}")
 
 
 def turned(text):

@@ -20,14 +20,10 @@ import oneaccess as oa
 from oneaccess.errors import ArgumentError, DatasetError, SampleError, TransformError
 from oneaccess.graphs import GraphsTuple
 from oneaccess.ragged import Ragged
-from support import PoolCase
+from support import PoolCase, needs
 
 GRAPHS, BATCH = 50, 8
 MOST = {"x": 9, "edge_index": 12, "edge_attr": 12, "face": 3}
-
-
-def needs(name):
-    return unittest.skipUnless(importlib.util.find_spec(name), f"no package {name}")
 
 
 def graph_of(number):

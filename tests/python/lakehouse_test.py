@@ -26,14 +26,11 @@ import oneaccess as oa
 from lake_tables import SCHEMA, DeltaCase, LakehouseCase, framed, vector
 from oneaccess import features as f
 from oneaccess import urls
+from support import needs
 from oneaccess.sources import iceberg
 
 warnings.simplefilter("error")
 warnings.filterwarnings("ignore", module="^(?!oneaccess)")  # of packages
-
-def needs(name):
-    return unittest.skipUnless(importlib.util.find_spec(name), f"no package {name}")
-
 
 class DeltaTest(DeltaCase):
     def checkpoint(self, *actions, parts=1):

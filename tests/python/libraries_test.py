@@ -17,13 +17,9 @@ except ImportError as missing:
     sys.exit(77)
 
 import oneaccess as oa
-from support import SAMPLES, DaemonCase
+from support import SAMPLES, DaemonCase, needs
 
 BATCH, STEPS = 12, 20
-
-
-def needs(name):
-    return unittest.skipUnless(importlib.util.find_spec(name), f"no package {name}")
 
 
 def model():

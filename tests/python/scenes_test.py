@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Windows of large images, from_slides() and from_rasters(): each against the library's own read of it, against a real daemon."""
 
-import importlib.util
 import json
 import os
 import shutil
@@ -21,17 +20,13 @@ import oneaccess as oa
 import scene_samples as samples
 from oneaccess.domains import places, scenes, slides
 from oneaccess import transforms as t
-from support import PoolCase
+from support import PoolCase, needs
 
 warnings.simplefilter("error")
 warnings.filterwarnings("ignore", module="^(?!oneaccess)")  # of packages
 
 SIZE = 64
 LEFT, TOP, RIGHT, BOTTOM = samples.TISSUE
-
-
-def needs(name):
-    return unittest.skipUnless(importlib.util.find_spec(name), f"no package {name}")
 
 
 def array(value):

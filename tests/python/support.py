@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the Python package share: a daemon of their own and a data set of small pictures."""
 
+import importlib.metadata
+import importlib.util
 import json
 import os
 import pathlib
@@ -13,6 +15,13 @@ import unittest
 
 BUILD = pathlib.Path(os.environ["top_builddir"])
 SAMPLES, CLASSES = 240, 3
+
+
+def needs(name, version=1):
+    """A test of what a library makes, of this major version or a later one."""
+    found = importlib.util.find_spec(name) is not None
+    is_old = found and version > 1 and int(importlib.metadata.version(name).split(".")[0]) < version
+    return unittest.skipUnless(found and not is_old, f"no package {name}{f' {version}' if version > 1 else ''}")
 
 
 class DaemonCase(unittest.TestCase):

@@ -2,7 +2,6 @@
 """Tables: row groups and their orders, Parquet, Hugging Face's datasets, HDF5 and LMDB, against a real daemon. What needs a
 package is tried where that is installed."""
 
-import importlib.util
 import json
 import os
 import sys
@@ -22,14 +21,10 @@ except ImportError as missing:
 import oneaccess as oa
 import table_samples as samples
 from oneaccess.sources import hf, tables
-from support import CLASSES, SAMPLES, PoolCase
+from support import CLASSES, SAMPLES, PoolCase, needs
 
 warnings.simplefilter("error")
 warnings.filterwarnings("ignore", module="^(?!oneaccess)")  # of packages
-
-
-def needs(name):
-    return unittest.skipUnless(importlib.util.find_spec(name), f"no package {name}")
 
 
 class TablesCase(PoolCase):
@@ -540,7 +535,7 @@ class HDF5Test(ArraysCase):
             oa.from_hdf5("gone.h5", self.FIELDS)
 
 
-@needs("zarr")
+@needs("zarr", 3)
 class ZarrTest(ArraysCase):
     def write(self, version=3, chunks=(16, 20, 12, 3), **kwargs):
         import zarr

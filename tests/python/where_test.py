@@ -2,7 +2,6 @@
 """where= of tables: which rows there are is what pyarrow itself says of the same filter."""
 
 import csv
-import importlib.util
 import json
 import pickle
 import sys
@@ -21,7 +20,7 @@ except ImportError as missing:
 
 import oneaccess as oa
 from oneaccess.sources import tables
-from support import PoolCase
+from support import PoolCase, needs
 
 warnings.simplefilter("error")
 warnings.filterwarnings("ignore", module="^(?!oneaccess)")  # of packages
@@ -41,10 +40,6 @@ FILTERS = [
     pc.field("at", "x") > 900,
     pc.match_substring(pc.field("lang"), "e"),
 ]
-
-
-def needs(name):
-    return unittest.skipUnless(importlib.util.find_spec(name), f"no package {name}")
 
 
 def twice(rows):
