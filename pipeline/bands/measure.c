@@ -209,7 +209,7 @@ static void measure_row(const struct measure *measure, const struct measure_file
 			const struct picture *all, uint32_t height, uint32_t y)
 {
 	const struct measure_kind *kind = &measure_kind[measure->is.what];
-	const unsigned n = BASE_MIN(file->channels, MEASURE_MOST);
+	const unsigned n = file->channels;
 	const float one = 1;
 
 	for (uint32_t x = 0; x < all->width; x++) {
@@ -302,7 +302,7 @@ static void measure_follow(enum pipeline_measure what, const double step[4],
 	}
 }
 
-/* Pixel number i of planes of so many. */
+/* Pixel number i of planes of so many. Some filters go beyond the numbers they are made of: depth and disparity have to be above 0 behind them, too. */
 static void measure_pixel(const struct measure *measure, const double step[4], size_t i,
 			  size_t pixels, float *out, uint8_t *valid)
 {
@@ -314,7 +314,7 @@ static void measure_pixel(const struct measure *measure, const double step[4], s
 		value[c] = out[c * pixels + i];
 	measure_follow(measure->is.what, step, value);
 	for (unsigned c = 0; c < channels; c++)
-		is_good = is_good && isfinite(value[c]);
+		is_good = is_good && isfinite(value[c]) && (channels > 1 || value[c] > 0);
 	for (unsigned c = 0; c < channels; c++)
 		out[c * pixels + i] = is_good ? value[c] : 0;
 	valid[i] = is_good;

@@ -180,6 +180,17 @@ class FlowTest(PoolCase):
             want = resize(torch.from_numpy(flow), size, antialias=True).numpy() * np.float32([size[1] / WIDTH, size[0] / HEIGHT])[:, None, None]
             np.testing.assert_allclose(self.batch([t.Resize(size)], {"flow": ("flo", flo(flow))}, {"flow": oa.Flow()})["flow"], want, atol=2e-6)
 
+    def test_beyond(self):
+        """Bicubic goes below 0 beside an edge: there is no such disparity or depth."""
+        edge = np.where(np.arange(WIDTH) < WIDTH // 2, np.float32(.1), 100)[None, None].repeat(HEIGHT, 1)
+        batch = self.batch([t.Resize((HEIGHT, 2 * WIDTH), interpolation="bicubic")], {"near": ("pfm", pfm(edge)), "far": ("pfm", pfm(edge))},
+                           {"near": oa.Disparity(), "far": oa.Depth(nearest=False)})
+        for name in ("near", "far"):
+            some = batch[name + "_valid"]
+            self.assertTrue(some.any() and not some.all())
+            self.assertGreater(batch[name][:, some].min(), 0)
+            self.assertFalse(batch[name][:, ~some].any())
+
     def test_turns(self):
         """Vectors turn and grow with the image."""
         flow = np.broadcast_to(np.float32([3, -2])[:, None, None], (2, HEIGHT, WIDTH))
