@@ -35,14 +35,11 @@ struct window {         /* bytes of the shard that are in memory */
 	uint32_t most; /* that is read ahead */
 };
 
-/* Has it what is wanted, or all that there is of it? */
-static bool window_has(const struct window *window, const struct scan_want *want,
-		       const struct scan_shard *shard)
+static bool window_has(const struct window *window, const struct scan_want *want)
 {
 	const uint64_t end = window->at + window->size;
 
-	return want->at >= window->at && want->at < end &&
-	       (want->bytes <= end - want->at || end == shard->bytes);
+	return want->at >= window->at && want->at < end && want->bytes <= end - want->at;
 }
 
 /* 0 or negative errno. */
@@ -76,17 +73,15 @@ static int run(const struct source_scan *scan, void *state, const struct scan_sh
 
 	while (!r) {
 		const uint64_t at = want.at;
-		uint64_t left;
 
 		if (!want_is_good(&want, shard))
 			return scan_bad(sink, BASE_MIN(want.at, shard->bytes),
 					"what follows lies beyond its end");
-		if (!window_has(window, &want, shard))
+		if (!window_has(window, &want))
 			r = window_fill(window, &want, shard, reader);
-		left = window->at + window->size - at;
 		if (!r)
-			r = scan->feed(state, at, window->bytes + (at - window->at),
-				       (uint32_t)BASE_MIN(left, (uint64_t)want.bytes), sink, &want);
+			r = scan->feed(state, at, window->bytes + (at - window->at), want.bytes,
+				       sink, &want);
 	}
 	return r;
 }
