@@ -280,7 +280,7 @@ class Written(Case):
     def test_idx_in_parts(self):
         texts = texts_of(1000)
         for at_once in (1, 7, 1000, 1001):
-            with unittest.mock.patch.object(oa.tokenizing, "_DOCUMENTS_AT_ONCE", at_once):
+            with unittest.mock.patch.object(oa.writing.tokenizing, "_DOCUMENTS_AT_ONCE", at_once):
                 self.check(oa.tokenize(iter(texts), "bytes", self.work / "out", overwrite=True), wanted(texts))
 
     def test_what_is_behind_a_text(self):
