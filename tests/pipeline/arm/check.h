@@ -66,6 +66,7 @@ static inline void arm_run(const struct arm_suite *suite)
 #define END_TEST
 
 #define CK_NORMAL 0
+#define CK_ENV 0
 #define suite_create(name) arm_the_suite(name)
 #define tcase_create(name) arm_the_suite(name)
 #define srunner_create(suite) (suite)
