@@ -307,7 +307,9 @@ static const struct {
      "leave anisotropic out"},
     {REFUSED("[[3,9,7]]", "[11]") ",{\"op\":\"normalize\",\"mean\":1,\"std\":1}]",
      "give mean 0 and std 1"},
-    {"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[3,9,7]],\"kinds\":[11]}]", "kinds"},
+    {"[{\"op\":\"decode\",\"source\":\"record\",\"fields\":[[3,9,7]],\"kinds\":[11]},"
+     "{\"op\":\"center_crop\",\"size\":8}]",
+     "boxes in space (kind 11) follow points"},
 };
 
 START_TEST(refused)
