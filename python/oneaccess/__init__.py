@@ -31,12 +31,12 @@ from .domains.kaldi import from_kaldi  # noqa: E402
 from .domains.kitti import from_kitti  # noqa: E402
 from .domains.lhotse import from_lhotse  # noqa: E402
 from .domains.nuscenes import from_nuscenes  # noqa: E402
+from .domains.pixelwise import Depth, Disparity, Flow, Normals, from_flow  # noqa: E402
 from .domains.pyg import from_pyg  # noqa: E402
 from .domains.rasters import from_rasters  # noqa: E402
 from .domains.recordings import durations, from_recordings  # noqa: E402
 from .domains.rlds import from_rlds  # noqa: E402
 from .domains.robots import from_lerobot  # noqa: E402
-from .domains.segments import Segment  # noqa: E402
 from .domains.semantickitti import from_semantickitti  # noqa: E402
 from .domains.sequences import from_fasta  # noqa: E402
 from .domains.slides import from_slides  # noqa: E402
@@ -46,15 +46,14 @@ from .graphs import graphs  # noqa: E402
 from .grids import patch_grid  # noqa: E402
 from .loader import Loader  # noqa: E402
 from .masks import Image, Mask  # noqa: E402
-from .measured import column_stats, column_values  # noqa: E402
 from .mix import mix  # noqa: E402
 from .objectives import FillInMiddle, MaskedLM, SpanCorruption, words  # noqa: E402
 from .orders import fold  # noqa: E402
-from .pixelwise import Depth, Disparity, Flow, Normals, from_flow  # noqa: E402
 from .points import Points  # noqa: E402
 from .ragged import Ragged  # noqa: E402
 from .ratios import buckets, image_sizes  # noqa: E402
 from .rows import tokens, varlen  # noqa: E402
+from .segments import Segment  # noqa: E402
 from .settings import configure  # noqa: E402
 from .sources.array_record import from_array_record  # noqa: E402
 from .sources.bagz import from_bagz  # noqa: E402
@@ -63,6 +62,7 @@ from .sources.folders import from_folders  # noqa: E402
 from .sources.hf import from_hf  # noqa: E402
 from .sources.lakehouse import from_delta, from_iceberg, from_lance  # noqa: E402
 from .sources.lines import from_csv, from_jsonl  # noqa: E402
+from .sources.measured import column_stats, column_values  # noqa: E402
 from .sources.members import from_mds, from_tar  # noqa: E402
 from .sources.series import windows  # noqa: E402
 from .sources.stores import from_hdf5, from_lmdb, from_zarr  # noqa: E402

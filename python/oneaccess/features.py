@@ -274,7 +274,7 @@ class Hash(FeatureOp):
 def hashed(values: Values, seed: int, op: Any) -> Any:
     """XXH64 of each, uint64."""
     import numpy as np
-    from .sources import hashes
+    from . import hashes
     if values.words is None:
         whole = whole_of(values, op)
         return hashes.of_words(whole.view(np.uint64).reshape(-1, 1), seed).reshape(whole.shape)
@@ -424,7 +424,7 @@ class NGram(FeatureOp):
 
     def run(self, values, at, count):
         import numpy as np
-        from .sources import hashes
+        from . import hashes
         if values.offsets is None:
             raise TransformError("NGram is of lists, and this column has one value in a row")
         data = words_of(values, self.seed, self)
@@ -525,7 +525,7 @@ class Cross(Column):
 
     def of(self, table, ops=(), at=0, count=1):
         import numpy as np
-        from .sources import hashes
+        from . import hashes
         parts = [column.of(table) for column in self.columns]
         for column, part in zip(self.columns, parts):
             if part.offsets is not None or part.data.ndim > 1:

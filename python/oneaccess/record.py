@@ -7,9 +7,9 @@ import sys
 from collections.abc import Collection
 
 from . import flat
-from .domains.segments import Segment
 from .errors import DatasetError, TransformError
 from .masks import SIDE, file_of, is_image, is_measured, is_side, npy, numbers_of
+from .segments import Segment
 
 MAGIC, WIDE_MAGIC = 0x3144524352214f41, 0x3244524352214f41
 ALIGN = 64
@@ -18,6 +18,7 @@ U8, F16, F32, I64, BF16 = 1, 2, 3, 4, 5
 DENSE, RAGGED, TEXT = 0, 1, 2
 _HEAD, _PLACE = struct.Struct("<QQIIQ"), struct.Struct("<II4QQQ")
 _LEAST_TEXT = 256
+_ORIENTATION = 0x112        # of EXIF
 _MODES = ("L", "RGB", "RGBA")
 _HEAD_BYTES = 256           # of at most four fields; else that of a wide one, and as many for each field
 _WIDE_BYTES = 64
@@ -54,6 +55,20 @@ def unknown(name: str) -> Unknown:
 
 class PictureFile(bytes):
     """A picture's file, which a pipeline decodes. Without one it is its pixels."""
+
+
+def size_of_picture(file, path):
+    """Height and width. Of a picture that EXIF turns, readers disagree which way is up."""
+    from PIL import Image, UnidentifiedImageError
+    try:
+        with Image.open(file) as picture:
+            (width, height), orientation = picture.size, picture.getexif().get(_ORIENTATION, 1)
+    except (UnidentifiedImageError, OSError, ValueError) as why:
+        raise DatasetError(f"{path}: its size cannot be read: {why}") from None
+    if orientation not in (0, 1):
+        raise DatasetError(f"{path}: EXIF turns it (orientation {orientation}), so that its labels may be of either way: turn the file itself"
+                           " (jpegtran, exiftran -a)")
+    return height, width
 
 
 def pixels_of(data, what):

@@ -22,7 +22,8 @@ except ImportError as missing:
 import oneaccess as oa
 from oneaccess import features as f
 from oneaccess import pool, record
-from oneaccess.sources import feature_rows, hashes, tables
+from oneaccess import hashes
+from oneaccess.sources import feature_rows, tables
 from support import PoolCase
 
 warnings.simplefilter("error")

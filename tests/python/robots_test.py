@@ -23,7 +23,7 @@ except ImportError as missing:
 
 import oneaccess as oa
 import robot_samples as samples
-from oneaccess import frames
+from oneaccess.domains import frames
 from oneaccess.domains import robots
 from robot_samples import FPS, LENGTHS, SIZES, TASKS, TOP, WRIST, frame, state, write_video
 from support import PoolCase

@@ -17,8 +17,8 @@ import audio_test       # which skips where there is no libsndfile
 import numpy as np
 
 import oneaccess as oa
-from oneaccess.domains import flac
-from oneaccess.domains.segments import head_of
+from oneaccess import flac
+from oneaccess.segments import head_of
 from audio_test import FLAC, FLOAT, OGG, PCM_16, PCM_24, VORBIS, WAV, sound
 from support import PoolCase
 

@@ -16,6 +16,7 @@ from .. import urls
 from ..errors import ArgumentError, DatasetError, not_there
 from ..masks import Mask
 from ..points import Points
+from ..record import size_of_picture
 from ..sources.folders import Files, found_at, names_of, refuse_missing, shown
 from ..sources.tables import needs
 from ..wrapped import Wrapped
@@ -407,22 +408,7 @@ def from_voc(annotations: str | os.PathLike, images: str | os.PathLike, *, names
 
 _YOLO = ("boxes", "classes", "mask", "mask_id", "class_mask", "keypoints")
 _BEYOND = 0.01      # by which rounding may leave the picture
-_ORIENTATION = 0x112
 _PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".avif", ".jp2", ".j2k", ".jpx", ".jxl", ".heic", ".heif", ".tif", ".tiff", ".gif", ".bmp", ".dib", ".ppm", ".pgm", ".pbm", ".pnm")
-
-
-def size_of_picture(file, path):
-    """Height and width. Of a picture that EXIF turns, readers disagree which way is up."""
-    from PIL import Image, UnidentifiedImageError
-    try:
-        with Image.open(file) as picture:
-            (width, height), orientation = picture.size, picture.getexif().get(_ORIENTATION, 1)
-    except (UnidentifiedImageError, OSError, ValueError) as why:
-        raise DatasetError(f"{path}: its size cannot be read: {why}") from None
-    if orientation not in (0, 1):
-        raise DatasetError(f"{path}: EXIF turns it (orientation {orientation}), so that its labels may be of either way: turn the file itself"
-                           " (jpegtran, exiftran -a)")
-    return height, width
 
 
 class YOLORows(DetectionRows):

@@ -11,10 +11,10 @@ from typing import Any
 from .. import urls
 from ..columns import Pad, named
 from ..errors import ArgumentError, DatasetError, TransformError, needs, not_there
+from ..segments import head_of, number
 from ..sources.lines import parsed_json
 from ..wrapped import Wrapped
 from ..writing.texts import lines_of
-from .segments import head_of, number
 from .speech import Parts, Texts, column_of, data_of
 
 _MOST_LINE = 64 << 20

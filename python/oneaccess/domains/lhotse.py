@@ -9,11 +9,11 @@ from typing import Any
 
 from ..columns import Pad, named
 from ..errors import ArgumentError, DatasetError, TransformError, needs
+from ..segments import number
 from ..sources.lines import parsed_json
 from ..sources.members import shards_of
 from ..wrapped import Wrapped
 from ..writing.texts import lines_of, suffixes_of
-from .segments import number
 from .speech import Parts, Texts, column_of, data_of
 
 _MOST_LINE = 64 << 20

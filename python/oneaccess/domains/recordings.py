@@ -11,9 +11,9 @@ from typing import Any
 from .. import choices, urls
 from ..errors import ArgumentError, DatasetError, not_there
 from ..loader import Loader
+from ..segments import Segment, head_of, most_of, wave_of
 from ..sources.folders import Files
 from ..wrapped import Wrapped, wrap
-from .segments import Segment, head_of, most_of, wave_of
 
 _BATCH = 4096   # of lengths: 32 bytes each
 _SOUNDS = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".m4a")

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..columns import Blocks, by_name, named
 from ..errors import ArgumentError, DatasetError, MissingError, TransformError
-from ..frames import Videos
 from ..record import pixels_of
 from ..sources.tables import ParquetRows, needs, size_of, stamp_of
+from .frames import Videos
 from .robot_files import Meta, found
 from .steps import Form, Robots, StepRows, in_order, windows
 

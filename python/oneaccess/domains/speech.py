@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import ArgumentError, DatasetError, not_there
+from ..segments import ALONE, most_of
 from ..sources.folders import Files
 from ..wrapped import Wrapped, wrap
 from .recordings import read_part
-from .segments import ALONE, most_of
 
 FIELD = "audio"
 _SLACK, _EACH = 8192, 256   # what a record has beside its fields' values, and for each field

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from .. import record, urls
+from .. import hashes
 from ..columns import Blocks
 from ..errors import ArgumentError, TransformError
 from ..features import Call, Column, FeatureOp, Stack, Values, fields_of
 from ..shelf import Shelf
-from . import hashes
 from .tables import MOST_PROCESSES, ParquetRows, unchanged
 from .where import numbers_in
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..columns import Pad
-from ..domains.segments import NEMO, Place, Segment, place_of
 from ..errors import ArgumentError, DatasetError, TransformError
 from ..masks import Image, Mask, Measured, following
+from ..segments import NEMO, Place, Segment, place_of
 from ..wrapped import Wrapped, wrap
 from .members import Field
 from .stores import PerProcess

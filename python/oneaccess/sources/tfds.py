@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from .. import urls
 from ..columns import Pad, named
-from ..domains.detection import size_of_picture
 from ..errors import ArgumentError, DatasetError, TransformError, not_there, warn
 from ..masks import Image, Mask, Measured, following
+from ..record import size_of_picture
 from ..wrapped import Wrapped, wrap
 from .array_record import reader_of
 from .stores import PerProcess

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any, BinaryIO, NamedTuple
 
-from ..errors import ArgumentError, DatasetError
+from .errors import ArgumentError, DatasetError
 from .flac import flac_of
 
 ALONE = (".wav", ".flac", ".sph")   # names of files of which a part may be read alone

@@ -5,10 +5,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .columns import named
-from .errors import ArgumentError, TransformError
-from .features import Stack, Values, fields_of, values_of
-from .sources.tables import CACHE, ParquetRows, files_of
+from ..columns import named
+from ..errors import ArgumentError, TransformError
+from ..features import Stack, Values, fields_of, values_of
+from .tables import CACHE, ParquetRows, files_of
 
 
 class Stats(NamedTuple):

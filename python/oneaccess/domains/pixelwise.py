@@ -4,11 +4,11 @@
 import os
 from collections.abc import Sequence
 
-from .errors import ArgumentError, DatasetError
-from .masks import Measured, following
-from .sources.folders import Files, FolderRows, found_at, names_of, shown
-from .sources.members import Field
-from .wrapped import Wrapped, wrap
+from ..errors import ArgumentError, DatasetError
+from ..masks import Measured, following
+from ..sources.folders import Files, FolderRows, found_at, names_of, shown
+from ..sources.members import Field
+from ..wrapped import Wrapped, wrap
 
 
 class Flow(Measured):

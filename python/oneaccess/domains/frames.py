@@ -3,8 +3,8 @@
 
 import math
 
-from .errors import DatasetError
-from .sources.tables import Kept
+from ..errors import DatasetError
+from ..sources.tables import Kept
 
 _MOST_OPEN = 16
 _SEEK = 2           # frames that could be decoded while a key frame is looked for
