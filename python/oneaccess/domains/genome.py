@@ -66,13 +66,7 @@ class Rows(PerProcess):
     def __getrecords__(self, indices, layout, words=None):
         if not self.most:
             return self._of_one_size(np.asarray(indices), layout, words)
-        columns = self.columns(np.asarray(indices), words)
-        for name, most in self.most.items():
-            longest = int(np.diff(columns[name][1]).max())
-            if longest > most:
-                raise record.Misfit(f"field {name}: length {longest}, at most {most}")
-        data, begins, ends = record.packed([*columns.values()], layout)
-        return memoryview(data), (ends - begins).tolist()
+        return record.records(self.columns(np.asarray(indices), words), layout)
 
     def _of_one_size(self, indices, layout, words):
         count = len(indices)

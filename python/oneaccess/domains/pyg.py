@@ -99,18 +99,15 @@ class Collated:
     def __getrecords__(self, indices, layout, words=None):
         """Of many samples at once what Record would make of each."""
         import numpy as np
-        at, columns = np.asarray(indices) if self.chosen is None else self.chosen[np.asarray(indices)], []
+        at, columns = np.asarray(indices) if self.chosen is None else self.chosen[np.asarray(indices)], {}
         for name in layout["names"]:
             rows, starts = self.fields[name]
             if name in self.most or name in self.bytes_of_texts:
                 counts = starts[at + 1] - starts[at]
-                if counts.max() > layout["ragged"][name]:
-                    raise record.Misfit(f"field {name}: length {counts.max()}, at most {layout['ragged'][name]}")
-                columns.append((rows[places(starts[at], counts)], np.concatenate([[0], np.cumsum(counts)])))
+                columns[name] = rows[places(starts[at], counts)], np.concatenate([[0], np.cumsum(counts)])
             else:
-                columns.append(rows[starts[at]])
-        data, begins, ends = record.packed(columns, layout)
-        return memoryview(data), (ends - begins).tolist()
+                columns[name] = rows[starts[at]]
+        return record.records(columns, layout)
 
 
 def _columns(columns, found):
