@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Intervals of a genome: of BED files, tables, or all that there is; and which windows they make."""
 
-import gzip
 import os
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import urls
+from .. import ragged, urls
 from ..errors import ArgumentError, DatasetError, not_there
 from ..sources.folders import shown
+from ..writing.texts import lines_of
 from .places import classed, rows_of_table
 
 _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson")
@@ -104,16 +103,12 @@ class _Builder:
 
 def _lines(path) -> Iterator[tuple[str, str]]:
     """Those of a BED file that are none about how a browser shows it."""
-    try:
-        with gzip.open(path, "rb") if path.lower().endswith((".gz", ".bgz")) else open(path, "rb") as file:
-            for number, line in enumerate(iter(lambda: file.readline(_MOST_LINE), b""), 1):
-                text = line.decode("utf-8", "replace").strip("\r\n")
-                if text.strip() and not text.startswith(("#", "track", "browser")):
-                    yield f"{path}:{number}", text
-    except FileNotFoundError:
-        raise not_there(f"there is no {path}", path) from None
-    except (OSError, EOFError, zlib.error) as why:
-        raise DatasetError(f"{path} cannot be read: {why}") from None
+    if not os.path.exists(path):
+        raise not_there(f"there is no {path}", path)
+    for number, line in enumerate(lines_of(path, ".gz" if path.lower().endswith((".gz", ".bgz")) else "", _MOST_LINE), 1):
+        text = line.decode("utf-8", "replace").strip("\r\n")
+        if text.strip() and not text.startswith(("#", "track", "browser")):
+            yield f"{path}:{number}", text
 
 
 def _place_in_bed(path, column):
@@ -232,7 +227,7 @@ def _tiles(starts, ends, length, stride, is_whole):
     if counts.sum() > _MOST:
         raise ArgumentError(f"stride={stride:,} makes {counts.sum():,} windows, at most {_MOST:,} are samples: give a longer stride")
     which = np.repeat(np.arange(len(starts)), counts)
-    return which, starts[which] + (np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)) * stride
+    return which, starts[which] + ragged.places(np.zeros(len(counts), np.int64), counts) * stride
 
 
 def windows_of(genome: Genome, intervals: Intervals | None, chosen: set[int], length: int | None, stride: int | None, exclude: Intervals | None, jitter: int,

@@ -5,7 +5,7 @@ in nuscenes_tables.py; files are read by the pool (wrapped.py)."""
 import os
 from collections.abc import Mapping, Sequence
 
-from .. import urls
+from .. import ragged, urls
 from ..columns import named
 from ..errors import ArgumentError, DatasetError, needs
 from ..sources.folders import Files
@@ -118,7 +118,7 @@ class NuScenesRows:
         import numpy as np
         begins = known["box_begins"]
         counts = (begins[1:] - begins[:-1])[chosen]
-        at = np.repeat(begins[chosen] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        at = ragged.places(begins[chosen], counts)
         classes = number_of[known["box_categories"][at]]
         is_meant = (classes >= 0) & (known["box_points"][at] >= min_points)
         self.begins = np.concatenate([[0], np.cumsum(is_meant)])[np.concatenate([[0], np.cumsum(counts)])]
