@@ -14,6 +14,7 @@ import numpy as np
 from ..columns import Blocks
 from ..errors import ArgumentError, DatasetError, TransformError
 from ..shelf import Shelf
+from ..sources.folders import twice
 from ..sources.stores import BROKEN, PerProcess, all_unchanged, stamps_of
 from ..sources.tables import MOST_PROCESSES, Kept
 from ..sources.where import ROWS, Chosen, Where, numbers_of
@@ -59,7 +60,7 @@ class Genes:
         self._at = {name: at for at, name in enumerate(self.names)}
         self._is_own = len(self._at) < len(self.names)      # one file's, some of which have one name
         if self._is_own and any(others != self.names for _, others in files):
-            raise ArgumentError(f"genes have one name, as {_twice(self.names)!r}, and are matched by names: adata.var_names_make_unique(), or name each once")
+            raise ArgumentError(f"genes have one name, as {twice(self.names)!r}, and are matched by names: adata.var_names_make_unique(), or name each once")
         self.maps = [self._map(path, others) for path, others in files]
         if all(found is not None and (found < 0).all() for found in self.maps):
             raise ArgumentError(f"none of genes= is in {files[0][0]}, whose genes are {', '.join(files[0][1][:3])}, ...: var= is the column of var that has such names")
@@ -73,14 +74,9 @@ class Genes:
             found = np.array([self._at.get(name, -1) for name in others], np.int32)
             places = found[found >= 0]
             if len(np.unique(places)) < len(places):
-                raise ArgumentError(f"{path} has the gene {_twice([name for name in others if name in self._at])!r} twice: adata.var_names_make_unique()")
+                raise ArgumentError(f"{path} has the gene {twice([name for name in others if name in self._at])!r} twice: adata.var_names_make_unique()")
             self._known[key] = found
         return self._known[key]
-
-
-def _twice(names):
-    seen = set()
-    return next(name for name in names if name in seen or seen.add(name))
 
 
 class CellRows(Chosen, PerProcess):

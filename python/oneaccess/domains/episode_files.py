@@ -15,8 +15,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..errors import ArgumentError, DatasetError, Error, warn
-from ..sources.stores import BROKEN, PerProcess, all_unchanged, arrays_of, stamps_of, stores_of
+from ..errors import ArgumentError, DatasetError, warn
+from ..sources.stores import BROKEN, PerProcess, all_unchanged, arrays_of, broken, stamps_of, stores_of
 from ..sources.tables import Kept, needs
 from .steps import MOST_NUMBERS
 
@@ -61,9 +61,7 @@ def reading(path: str) -> Iterator[Any]:
         finally:
             _close(root)
     except BROKEN as why:
-        if isinstance(why, Error):
-            raise
-        raise DatasetError(f"{path} has no episodes that can be read: {type(why).__name__}: {why}") from None
+        raise broken(why, f"{path} has no episodes that can be read") from None
 
 
 # ---- episodes ----
@@ -344,9 +342,7 @@ class Files(PerProcess):
                 return [made[row - first] for row in rows]
             return [column.made(found[row:row + 1], self._where(episode, name))[0] for row in rows]
         except BROKEN as why:
-            if isinstance(why, Error):
-                raise
-            raise DatasetError(f"{self._where(episode, name)}, step {steps[0]}, cannot be read: {type(why).__name__}: {why}") from None
+            raise broken(why, f"{self._where(episode, name)}, step {steps[0]}, cannot be read") from None
 
 
 def _of_a_chunk(found):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import DatasetError, not_there
+from ..sources.folders import twice
 from ..sources.noted import Noted
 from ..sources.tables import Kept, stamp_of
 
@@ -323,10 +324,8 @@ def places_of(source: Plain | Bgzip, folder: str) -> Places:
         places = _of_fai(path, fai, source)
     else:
         places = _of_records(Records(source, folder), source)
-    seen = set()
-    twice = next((name for name in places.names if name in seen or seen.add(name)), None)
-    if twice is not None:
-        raise DatasetError(f"{path} has two records of the name {twice!r}: intervals would be of either")
+    if (name := twice(places.names)) is not None:
+        raise DatasetError(f"{path} has two records of the name {name!r}: intervals would be of either")
     return places
 
 

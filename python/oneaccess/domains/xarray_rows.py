@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..columns import Blocks
-from ..errors import ArgumentError, DatasetError, Error, warn
+from ..errors import ArgumentError, DatasetError, warn
 from ..shelf import Shelf
-from ..sources.stores import BROKEN
+from ..sources.stores import BROKEN, broken
 from ..sources.tables import MOST_PROCESSES, Kept
 from . import scenes, xarray_files
 
@@ -229,9 +229,7 @@ class GridRows:
                 made[:, at:at + len(variable.names)] = xarray_files.values(dataset, self.axes, variable, series, begin, end)
                 at += len(variable.names)
         except BROKEN as why:
-            if isinstance(why, Error):
-                raise
-            raise DatasetError(f"{self.files.paths[file]}, steps {begin} to {end - 1}, cannot be read: {type(why).__name__}: {why}") from None
+            raise broken(why, f"{self.files.paths[file]}, steps {begin} to {end - 1}, cannot be read") from None
         self.files.unchanged(file)
         return made
 

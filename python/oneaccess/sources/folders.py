@@ -97,6 +97,12 @@ class Files:
             return file.read()
 
 
+def twice(names):
+    """The first name that is there twice; None: there is none."""
+    seen = set()
+    return next((name for name in names if name in seen or seen.add(name)), None)
+
+
 def shown(names):
     """The first of them, and how many more there are."""
     return ", ".join(names[:_SHOWN]) + ("" if len(names) <= _SHOWN else f" and {len(names) - _SHOWN:,} others")

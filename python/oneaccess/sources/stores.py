@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import urls
 from ..columns import Blocks, Pad
-from ..errors import ArgumentError, DatasetError, not_there
+from ..errors import ArgumentError, DatasetError, Error, not_there
 from ..wrapped import Wrapped, wrap
 from .tables import Kept, files_of, needs, size_of, stamp_of, unchanged
 
@@ -20,6 +20,11 @@ _LARGE = 1 << 30            # chunks of the same rows beyond this need a word
 _METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 # What h5py, zarr and xarray raise where bytes are damaged, and what is done with something else than was meant.
 BROKEN = (OSError, ValueError, LookupError, RuntimeError, TypeError, AttributeError, ArithmeticError, ImportError, zipfile.BadZipFile)
+
+
+def broken(why: Exception, what: str) -> Exception:
+    """What is raised in place of one of BROKEN: an error of ours as it is."""
+    return why if isinstance(why, Error) else DatasetError(f"{what}: {type(why).__name__}: {why}")
 
 
 def _found(path):
@@ -202,8 +207,7 @@ class ZarrRows(ArrayRows):
         return arrays
 
     def open(self):
-        for file, stamp in self.stamps:
-            unchanged(file, stamp)
+        all_unchanged(self.stamps)
         return {name: _Chunks(found, self.cache) for name, found in self._arrays(self.path).items()}
 
 
