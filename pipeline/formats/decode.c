@@ -201,7 +201,7 @@ int decode_new(struct decode **ret)
 
 static void decode_forget(struct decode *decode)
 {
-	if (decode->format)
+	if (decode->format && decode->format->close)
 		decode->format->close(decode->current);
 	decode->format = NULL;
 	free(decode->restored);
@@ -239,7 +239,7 @@ void decode_free(struct decode *decode)
 	if (!decode)
 		return;
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(decode_formats); i++) {
-		if (decode->state[i])
+		if (decode->state[i] && decode_formats[i]->fini)
 			decode_formats[i]->fini(decode->state[i]);
 		free(decode->state[i]);
 	}

@@ -458,17 +458,10 @@ static int decode_bmp_whole(void *state, struct picture_buffer *buffer, struct p
 	return runs.done < runs.total ? decode_fail_truncated(ret_error) : 0;
 }
 
-static void decode_bmp_close(void *state)
-{
-	(void)state;
-}
-
 const struct decode_format decode_bmp = {
     .name = "BMP",
     .state_size = sizeof(struct decode_bmp),
     .probe = decode_bmp_probe,
     .open = decode_bmp_open,
     .whole = decode_bmp_whole,
-    .close = decode_bmp_close,
-    .fini = decode_bmp_close,
 };

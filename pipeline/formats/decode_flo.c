@@ -67,11 +67,6 @@ static int decode_flo_numbers(void *state, const struct decode_numbers *to,
 	return 0;
 }
 
-static void decode_flo_close(void *state)
-{
-	(void)state;
-}
-
 const struct decode_format decode_flo = {
     .name = "FLO",
     .state_size = sizeof(struct decode_flo),
@@ -79,6 +74,4 @@ const struct decode_format decode_flo = {
     .refusal = decode_flo_refusal,
     .numbers_open = decode_flo_numbers_open,
     .numbers = decode_flo_numbers,
-    .close = decode_flo_close,
-    .fini = decode_flo_close,
 };

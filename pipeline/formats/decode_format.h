@@ -55,9 +55,9 @@ struct decode_format {
 	unsigned (*orientation)(const void *state);
 	/* Ops of a pipeline that the picture has behind it; NULL: one, decode. */
 	unsigned (*done)(const void *state);
-	/* Gives back what the last picture needed; also without an open before. */
+	/* Gives back what the last picture needed; also without an open before. NULL: it needed nothing. */
 	void (*close)(void *state);
-	/* close, and all else that the state holds. */
+	/* close, and all else that the state holds. NULL: it holds nothing. */
 	void (*fini)(void *state);
 };
 

@@ -107,11 +107,6 @@ static int decode_npy_numbers(void *state, const struct decode_numbers *to,
 	return 0;
 }
 
-static void decode_npy_close(void *state)
-{
-	(void)state;
-}
-
 const struct decode_format decode_npy = {
     .name = "NPY",
     .state_size = sizeof(struct decode_npy),
@@ -119,6 +114,4 @@ const struct decode_format decode_npy = {
     .refusal = decode_npy_refusal,
     .numbers_open = decode_npy_numbers_open,
     .numbers = decode_npy_numbers,
-    .close = decode_npy_close,
-    .fini = decode_npy_close,
 };

@@ -142,11 +142,6 @@ static int decode_pfm_numbers(void *state, const struct decode_numbers *to,
 	return 0;
 }
 
-static void decode_pfm_close(void *state)
-{
-	(void)state;
-}
-
 const struct decode_format decode_pfm = {
     .name = "PFM",
     .state_size = sizeof(struct decode_pfm),
@@ -154,6 +149,4 @@ const struct decode_format decode_pfm = {
     .refusal = decode_pfm_refusal,
     .numbers_open = decode_pfm_numbers_open,
     .numbers = decode_pfm_numbers,
-    .close = decode_pfm_close,
-    .fini = decode_pfm_close,
 };
