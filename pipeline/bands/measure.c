@@ -76,16 +76,39 @@ static bool measure_normals(const struct measure_file *file, float value[MEASURE
 	       (value[0] != 0 || value[1] != 0 || value[2] != 0);
 }
 
+/* The numbers of a pixel that was measured become those of the last picture. step: what the ops did to steps on it (follow.h). */
+typedef void measure_follow_fn(const double step[4], float value[MEASURE_MOST]);
+
+static void measure_turn(const double step[4], float value[MEASURE_MOST])
+{
+	const double u = (double)value[0], v = (double)value[1];
+
+	value[0] = (float)(step[0] * u + step[1] * v);
+	value[1] = (float)(step[2] * u + step[3] * v);
+}
+
+static void measure_widen(const double step[4], float value[MEASURE_MOST])
+{
+	value[0] = (float)(step[0] * (double)value[0]);
+}
+
+static void measure_mirror(const double step[4], float value[MEASURE_MOST])
+{
+	value[0] = step[0] < 0 ? -value[0] : value[0];
+	value[1] = step[3] < 0 ? -value[1] : value[1];
+}
+
 static const struct measure_kind {
 	const char *name;
 	unsigned channels;
 	measure_fn *read;
+	measure_follow_fn *follow; /* NULL: they stay */
 	bool can_mirror, can_turn, can_bend;
 } measure_kind[] = {
-    [PIPELINE_DEPTH] = {"depth", 1, measure_depth, true, true, true},
-    [PIPELINE_DISPARITY] = {"disparity", 1, measure_disparity, false, false, false},
-    [PIPELINE_FLOW] = {"flow", 2, measure_flow, true, true, false},
-    [PIPELINE_NORMALS] = {"normals", 3, measure_normals, true, false, false},
+    [PIPELINE_DEPTH] = {"depth", 1, measure_depth, NULL, true, true, true},
+    [PIPELINE_DISPARITY] = {"disparity", 1, measure_disparity, measure_widen, false, false, false},
+    [PIPELINE_FLOW] = {"flow", 2, measure_flow, measure_turn, true, true, false},
+    [PIPELINE_NORMALS] = {"normals", 3, measure_normals, measure_mirror, true, false, false},
 };
 
 const char *measure_check(const struct op_list *ops, const struct shape *shape,
@@ -285,34 +308,19 @@ static int measure_plane(struct bands_room *room, const struct measure *measure,
 	return r;
 }
 
-/* Of a pixel that was measured, in the last picture. */
-static void measure_follow(enum pipeline_measure what, const double step[4],
-			   float value[MEASURE_MOST])
-{
-	const double u = (double)value[0], v = (double)value[1];
-
-	if (what == PIPELINE_FLOW) {
-		value[0] = (float)(step[0] * u + step[1] * v);
-		value[1] = (float)(step[2] * u + step[3] * v);
-	} else if (what == PIPELINE_DISPARITY) {
-		value[0] = (float)(step[0] * u);
-	} else if (what == PIPELINE_NORMALS) {
-		value[0] = step[0] < 0 ? -value[0] : value[0];
-		value[1] = step[3] < 0 ? -value[1] : value[1];
-	}
-}
-
 /* Pixel number i of planes of so many. Some filters go beyond the numbers they are made of: depth and disparity have to be above 0 behind them, too. */
 static void measure_pixel(const struct measure *measure, const double step[4], size_t i,
 			  size_t pixels, float *out, uint8_t *valid)
 {
-	const unsigned channels = measure_kind[measure->is.what].channels;
+	const struct measure_kind *kind = &measure_kind[measure->is.what];
+	const unsigned channels = kind->channels;
 	float value[MEASURE_MOST] = {0};
 	bool is_good = valid[i];
 
 	for (unsigned c = 0; c < channels; c++)
 		value[c] = out[c * pixels + i];
-	measure_follow(measure->is.what, step, value);
+	if (kind->follow)
+		kind->follow(step, value);
 	for (unsigned c = 0; c < channels; c++)
 		is_good = is_good && isfinite(value[c]) && (channels > 1 || value[c] > 0);
 	for (unsigned c = 0; c < channels; c++)
